@@ -16,8 +16,8 @@ from foredeck.context.messages.shape import Message, find_faults, to_item
 from foredeck.context.plan.wires import Wire
 from foredeck.context.policies.uses import Uses
 from foredeck.context.rendering import PromptNames
-from foredeck.context.rewriting.current import RefreshFinder
 from foredeck.context.rewriting.folding import FoldFinder
+from foredeck.context.rewriting.refreshing import RefreshFinder
 from foredeck.context.state.gauge import Gauge
 from foredeck.lookup.prompts import Prompt
 from foredeck.model.names import identifiers

@@ -27,13 +27,13 @@ from foredeck.context.intake import file_changes
 from foredeck.context.messages import items, transcript
 from foredeck.context.plan import wires
 from foredeck.context.policies import pieces
-from foredeck.context.rewriting import current, folding, replacing, runs
+from foredeck.context.rewriting import folding, refreshing, replacing, runs
 from foredeck.context.state import gauge
 from foredeck.context.tools import listing, reasons, tools
 from foredeck.model.call_values import Decision
 
 USERS = (
-    *(compacting, compactions, current, fitting, folding, layouts, listing, own_lines),
+    *(compacting, compactions, refreshing, fitting, folding, layouts, listing, own_lines),
     *(file_changes, pieces, reasons, rendering, replacing, runs, summary, tools, transcript, wires),
     wording,
 )

@@ -70,12 +70,6 @@ class AdaptiveSection(Section):
     size."""
     newest_results: Annotated[int, CONSTANT] = Field(5, ge=0)
     """How many of the newest results never fold as long as the prompt fits."""
-    at_work: int = Field(8, ge=0, le=100)
-    """How many files at most are at work: of those that were edited in this or the two turns
-    before, or within 20 calls, the last ones."""
-    copy_chars: int = Field(12_000, ge=0, le=1_000_000)
-    """Characters of the longest current copy, which replaces reads and edits of a file at work when
-    the whole prompt is rewritten; 0 for no copies."""
     fold_answers: bool = True
     """Leave out the middle of the model's own answers, from 2,000 characters on, of earlier turns,
     but for the names that nothing else holds."""
@@ -85,9 +79,6 @@ class AdaptiveSection(Section):
     fold_turns_after: int = Field(100, ge=0, le=10_000)
     """After how many more calls what the model said in a turn, but for its last words, goes with
     the turn's folded calls, where `fold_answers` allows it; 0 for never."""
-    fold_prepared: bool = False
-    """Fold what a turn has read like any other result. Otherwise its reads stay until the turn has
-    edited them or ends, or the cache is cold."""
 
 
 class PastesSection(Section):

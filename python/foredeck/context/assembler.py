@@ -35,7 +35,7 @@ from foredeck.context.intake.take_in import (
 from foredeck.context.layouts import make_layout
 from foredeck.context.policies.built_in import make_policy
 from foredeck.context.policies.uses import Uses
-from foredeck.context.rewriting.current import Finders
+from foredeck.context.rewriting.refreshing import Finders
 from foredeck.context.state.facilities import ContextFacilities
 from foredeck.context.state.gauge import Calibrator, Gauge
 from foredeck.context.state.request import Answer, CompactionRequest, Request

@@ -116,9 +116,6 @@ class Decision(NamedTuple):
     """Id of the compaction that made the prompt fit."""
     covers: Sequence[str] = ()
     """Ids of the stand-ins that replaced messages at this call."""
-    copies: int | None = None
-    replaced: int | None = None
-    """Tokens of what they replace."""
     call_groups: int | None = None
     turn_ended: bool | None = None
     """Whether a say ended the current turn."""
@@ -148,8 +145,8 @@ class Decision(NamedTuple):
 
     @property
     def weighed(self) -> dict[str, int]:
-        """A rebase's figures in tokens: its costs, or `copies` and `replaced`."""
-        names = ("carrying_cost", "rewrite_cost", "reasoning_cost", "copies", "replaced")
+        """A rebase's costs, in tokens of uncached input."""
+        names = ("carrying_cost", "rewrite_cost", "reasoning_cost")
         weighed = {name: getattr(self, name) for name in names}
         return {name: value for name, value in weighed.items() if value is not None}
 

@@ -15,7 +15,7 @@ from foredeck.context.plan.ops import Say
 from foredeck.context.policies.policy import Policy
 from foredeck.context.rebase import WaterMarks
 from foredeck.context.rendering import PromptNames, RenderContext
-from foredeck.context.rewriting.current import Finders
+from foredeck.context.rewriting.refreshing import Finders
 from foredeck.context.rewriting.replacing import Replacer
 from foredeck.context.state.facilities import ContextFacilities
 from foredeck.context.state.gauge import Gauge

@@ -21,8 +21,8 @@ from foredeck.context.rebase import (
     may_change,
 )
 from foredeck.context.rendering import RenderContext
-from foredeck.context.rewriting.current import Refresh
 from foredeck.context.rewriting.folding import Fold
+from foredeck.context.rewriting.refreshing import Refresh
 from foredeck.context.rewriting.replacing import Cover
 from foredeck.context.state.chat import Branch
 from foredeck.context.state.request import Model

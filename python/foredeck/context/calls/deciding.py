@@ -1,6 +1,6 @@
 """Decides whether a call rewrites what was sent, and rewrites it.
 
-Current copies and runs are made only when bytes change anyway.
+Runs are made only when bytes change anyway.
 """
 
 from __future__ import annotations
@@ -40,14 +40,6 @@ from foredeck.context.rebase import (
     precedes_bound_turn,
 )
 from foredeck.context.rendering import describe_folded
-from foredeck.context.rewriting.current import (
-    CurrentCopy,
-    Refresh,
-    explain_copies,
-    find_copies,
-    place_copies,
-    refresh,
-)
 from foredeck.context.rewriting.folding import (
     Fold,
     fold_down,
@@ -56,6 +48,10 @@ from foredeck.context.rewriting.folding import (
     fold_results,
     objects_to_shed,
     strip_reasoning,
+)
+from foredeck.context.rewriting.refreshing import (
+    Refresh,
+    refresh,
 )
 from foredeck.context.rewriting.replacing import Cover
 from foredeck.context.rewriting.runs import fold_runs
@@ -281,18 +277,9 @@ class Rebase:
                 case Cover():
                     covers.append(candidate)
         covered = {index for cover in covers for index in cover.gone}
-        copies: list[CurrentCopy] = []
-        if costs.cache_lost:
-            uses, finder = call.finders.uses, call.finders.folds
-            all_copies = find_copies(context, uses, finder, call.request.wire)
-            copies = [copy for copy in all_copies if copy.index not in covered]
-        before = len(context.plan.written)
-        replaced, settled = place_copies(context, copies)
-        is_shown = len(context.plan.written) > before
-        # Messages with a copy do not fold, and a read that goes is not brought up to date.
-        folds = {ref for ref in folds if ref.slot or ref.message not in settled} | replaced
         folds = {ref for ref in folds if ref.message not in covered}
-        stale = [each for each in refreshes if each.index not in covered | settled]
+        # A read that goes is not brought up to date.
+        stale = [each for each in refreshes if each.index not in covered]
         folded = fold_results(context, call.layout, {ref.message for ref in folds if not ref.slot})
         folded |= fold_pieces(context, [*folds, *refresh(context, stale)])
         # After folding: bringing a read up to date may have folded an argument in a message that
@@ -305,8 +292,8 @@ class Rebase:
         described = describe_folded(context, self._written_anew(first))
         # Last: a run is made of folded calls.
         runs = fold_runs(context, call.finders.uses.rules, call.request.wire, first)
-        # A rebase that changes no byte is none. A copy may have been current already.
-        changes = folded or more or covers or is_shown or runs or described
+        # A rebase that changes no byte is none.
+        changes = folded or more or covers or runs or described
         if not (changes or costs.reason in REWRITES_ALL):
             return Decision()
         for index in (folded | more) - {index for cover in covers for index in cover.gone}:
@@ -316,12 +303,11 @@ class Rebase:
         firsts = [*(cover.first for cover in covers), *(run.first for run in runs)]
         call.first_changed_say = min([call.first_changed_say, *firsts])
         changed_from = min(context.changed, default=costs.reach.start)
-        decision = choice._replace(
+        return choice._replace(
             changed_from=0 if call.layout_changed else changed_from,
             covers=tuple(cover.stand_in.id for cover in covers),
             call_groups=len(runs) or None,
         )
-        return explain_copies(decision, copies)
 
     def _written_anew(self, first: int) -> range:
         """Messages the provider reads anew anyway, which may use current names."""

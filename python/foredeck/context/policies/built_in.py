@@ -50,8 +50,6 @@ class SeedWindow:
         self._adaptive = adaptive
         rules = adaptive.rules
         self.rules = Rules(
-            at_work=rules.at_work,
-            copy_chars=rules.copy_chars,
             runs_after=rules.runs_after,
             edits_after=rules.edits_after,
             turns_after=rules.turns_after,
@@ -92,13 +90,10 @@ class Adaptive:
         constants = self._constants
         self.rules = Rules(
             refresh=True,
-            at_work=constants.at_work,
-            copy_chars=constants.copy_chars,
             runs_after=constants.fold_runs_after,
             edits_after=math.ceil(constants.patience_edits * constants.idle_factor),
             turns_after=constants.fold_turns_after if constants.fold_answers else 0,
             newest=constants.newest_results,
-            prepared=not constants.fold_prepared,
         )
 
     def decide(self, history: History) -> PolicyDecision:

@@ -88,16 +88,10 @@ class Rules:
     """Telling identifiers that make a use, beside edits and mentions of the path."""
     max_holders: int = 2
     """An identifier in more pieces tells nothing."""
-    prepared: bool = False
-    """Whether a turn's reads stay until it edits them."""
     newest: int = 0
     """Newest results that are not offered, and fold last where the prompt does not fit."""
     refresh: bool = False
     """Whether a rebase updates reads of edited files."""
-    copy_chars: int = 0
-    """Longest file at work of which a full rewrite shows one current copy; 0: none."""
-    at_work: int = 0
-    """Most files at work."""
     runs_after: int = 0
     """Calls after which a folded call joins a run; 0: never."""
     edits_after: int = 0

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple
 
 from foredeck.config import Config
 from foredeck.context.messages.items import Item
@@ -38,19 +37,6 @@ class LastUse:
     last: int
     path: str = ""
     text: str = ""
-    prepared: int = 0
-    """The call of the turn's last read or edit of another such file; 0 after the turn."""
-
-
-RECENT_TURNS, RECENT_CALLS = 2, 20
-"""A file unedited for so many turns and model calls is no longer at work."""
-
-
-class LastEdit(NamedTuple):
-    """Model call, from 1, and user turn of a file's last edit."""
-
-    call: int
-    turn: int
 
 
 @dataclass(slots=True)
@@ -68,17 +54,14 @@ class Uses:
     """`calls` at the newest user message."""
     read: int = 0
     """Number of messages read."""
-    edited: dict[str, LastEdit] = field(default_factory=dict)
-    """Written files by path."""
+    edited: dict[str, None] = field(default_factory=dict)
+    """Paths of written files, in order of their first edit."""
     foldable: dict[PieceRef, Piece] = field(default_factory=dict)
     """Pieces neither folded nor sealed."""
     by_ref: dict[tuple[int, int], LastUse] = field(default_factory=dict)
     """By `PieceRef`, in message order."""
     _in_order: list[LastUse] = field(default_factory=list)
     """The same, by number."""
-    _prepared: list[LastUse] = field(default_factory=list)
-    """The newest turn's reads of files not edited since."""
-    _has_edited: bool = False
     _plan: Plan | None = None
     _mark: int = 0
     # One more than `max_holders`: an identifier with as many says nothing any more.
@@ -116,17 +99,14 @@ class Uses:
             setattr(self, name, getattr(fresh, name))
         self._plan = plan
 
-    def state(
-        self, message: int, slot: int = 0, *, cold: bool = True
-    ) -> tuple[PieceRef, int, bool, bool]:
+    def state(self, message: int, slot: int = 0) -> tuple[PieceRef, int, bool, bool]:
         """A piece's place, calls since its last use, whether the newest turn left it unused, and
         whether its file is being edited."""
         use = self.by_ref.get((message, slot))
         if use is None:
             return PieceRef(message, slot), 0, False, False
-        # Not with a cold cache: to write all that is prepared anew costs more than it is worth.
-        last = use.last if cold or not self.rules.prepared else max(use.last, use.prepared)
-        return use.ref, self.calls - last, last <= self.turn_began, use.path in self.edited
+        idle = use.last <= self.turn_began
+        return use.ref, self.calls - use.last, idle, use.path in self.edited
 
     def age(self, ref: PieceRef) -> int:
         """Model calls since the last use; 0 if unknown."""
@@ -136,23 +116,6 @@ class Uses:
         """Results and arguments of a file, in order."""
         return self._by_path.get(path, ())
 
-    def files_named(self, names: Iterable[str]) -> list[str]:
-        """Files whose paths end in one of these names."""
-        ends = tuple(f"/{posixpath.normpath(name).lstrip('/')}" for name in names)
-        return [path for path in self._by_path if path.endswith(ends)]
-
-    def at_work(self, turn: int) -> list[str]:
-        """The files edited last, newest first, up to the rules' number."""
-        if not self.rules.at_work:
-            return []
-        turns, calls = turn - RECENT_TURNS, self.calls - RECENT_CALLS
-        recent = [
-            (edit, path)
-            for path, edit in self.edited.items()
-            if edit.turn >= turns or edit.call >= calls
-        ]
-        return [path for _, path in sorted(recent, reverse=True)[: self.rules.at_work]]
-
     def path_of(self, message: int) -> str:
         use = self.by_ref.get((message, 0))
         return use.path if use else ""
@@ -160,16 +123,12 @@ class Uses:
     def _read(self, index: int, item: Item) -> None:
         if item.kind == "user":
             self.turn_began = self.calls
-            for use in self._prepared:
-                use.prepared = 0
-            self._prepared, self._has_edited = [], False
             self._add_pieces(index, item)
         elif item.kind == "assistant" and not item.unsent:
             self.calls += 1
             for call in item.calls:
                 if call.tool in WRITERS and (path := self._path(call.arguments)):
-                    self.edited[path] = LastEdit(self.calls, item.turn)
-            self._note_prepared(item)
+                    self.edited[path] = None
             self._note_uses(item)
             self._add_pieces(index, item)
         elif item.kind == "result":
@@ -177,20 +136,6 @@ class Uses:
             assert plan is not None
             path = self._path(item.arguments)
             self._hold(PieceRef(index), item.text, path, partial(self.names.of, plan, index))
-            if item.tool == "read" and path and not item.failed:
-                self._prepared.append(self.by_ref[PieceRef(index)])
-
-    def _note_prepared(self, item: Item) -> None:
-        # What a turn has read it is about to edit: a model reads several files, then edits them one
-        # by one.
-        edited = {self._path(call.arguments) for call in item.calls if call.tool in WRITERS}
-        unedited = [use for use in self._prepared if use.path not in edited]
-        self._has_edited |= bool(edited)
-        reads = not self._has_edited and any(call.tool == "read" for call in item.calls)
-        if reads or len(unedited) < len(self._prepared):
-            for use in unedited:
-                use.prepared = self.calls
-        self._prepared = unedited
 
     def _note_uses(self, item: Item) -> None:
         used = [self._holder(old.old) for c in item.calls for old in edits_of(c.arguments)]
@@ -323,9 +268,7 @@ def run_policy(
     flight = plan.last_assistant()
     floor = newest_from(plan, uses.rules.newest)
     contents = [
-        content
-        for content in _active_contents(branch, uses, flight, cold=cold)
-        if content.message < floor
+        content for content in _active_contents(branch, uses, flight) if content.message < floor
     ]
     pieces = list(_pieces(branch, uses, request.wire, flight)) if policy.rules else []
     history = History(
@@ -357,9 +300,7 @@ def newest_from(plan: Plan, count: int) -> int:
     return first
 
 
-def _active_contents(
-    branch: Branch, uses: Uses, flight: int, *, cold: bool
-) -> Iterator[ActiveContent]:
+def _active_contents(branch: Branch, uses: Uses, flight: int) -> Iterator[ActiveContent]:
     # What answers the newest assistant message has not been seen by the model yet.
     plan, pinned = branch.plan, branch.sets.pins
     items, counted = plan.items, plan.results_in_turn
@@ -368,9 +309,9 @@ def _active_contents(
         if index > flight or ordinal in pinned or items[index].kind != "result":
             continue
         use = last_use(index, index)
-        ref, age, idle, of_edited = uses.state(index, cold=cold)
+        ref, age, idle, of_edited = uses.state(index)
         if use != index:
-            _, again, unused, _ = uses.state(use, cold=cold)
+            _, again, unused, _ = uses.state(use)
             age, idle = min(age, again), idle and unused
         item = items[use]
         age_in_turns, recency_rank = (

@@ -28,8 +28,6 @@ WEIGHED: dict[str, str] = {
     "rewrite_cost": "rewriting what follows costs {} more",
     "reasoning_cost": "the reasoning that is lost has cost {}",
     "saves": "from then on each call is {} tokens shorter",
-    "copies": "one current copy of each file at work takes {} tokens",
-    "replaced": "in place of {} tokens of reads and edits",
 }
 """What a decision weighed, in tokens of uncached input."""
 

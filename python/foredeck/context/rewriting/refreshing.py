@@ -1,40 +1,28 @@
-"""One current copy of a file in place of old reads and edits.
-
-A *refresh* updates an old read; a *current copy*, when everything is rewritten, the newest result.
-"""
+"""Brings old reads of edited files up to date, in place of the edits after them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from foredeck.context.messages.items import Item, text_block
 from foredeck.context.plan.ops import CURRENT, Op, PieceRef, Shown
-from foredeck.context.plan.plan import Plan
 from foredeck.context.plan.wires import Wire
 from foredeck.context.policies.pieces import Piece, folded_blocks
 from foredeck.context.policies.uses import Uses
 from foredeck.context.rebase import (
-    first_mutable,
     is_immutable,
     may_change,
 )
 from foredeck.context.rendering import (
     RenderContext,
-    contains_lines,
-    full,
     is_garbled,
-    shown_lines,
     shown_text,
 )
 from foredeck.context.rewriting.folding import FoldFinder
 from foredeck.context.wording import brought_up_to_date
-from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
-from foredeck.model.documents import PASTE_CHARS
 from foredeck.model.identity import hash_text
-from foredeck.model.messages import texts_in
-from foredeck.model.names import files_in
-from foredeck.sources.tool_calls import WRITERS, parse_read_range, written_texts
+from foredeck.sources.tool_calls import parse_read_range
 
 MAX_CHARS = 50_000
 
@@ -61,7 +49,6 @@ class RefreshFinder:
     """Reads to bring up to date in one plan, cached by file."""
 
     # By the very operation, which no other plan has.
-
     _known: dict[str, tuple[Op, tuple[int, int], Refresh | None]] = field(default_factory=dict)
     """By path: the read's operation, the state of the file's pieces, and the result."""
 
@@ -110,70 +97,6 @@ def refresh(context: RenderContext, refreshes: Sequence[Refresh]) -> list[PieceR
         subject = context.plan.ops[each.index].subject or 0
         context.plan.write(each.index, _updated(each.text, subject, each.version))
     return folds
-
-
-@dataclass(frozen=True, slots=True)
-class CurrentCopy:
-    """A result that shows a whole file, and what becomes redundant."""
-
-    index: int
-    subject: int
-    version: int
-    text: str
-    gone: tuple[PieceRef, ...]
-    """Older results of the file, and arguments of its edits."""
-    replaced: int
-    """Characters of these and of the result before."""
-
-
-def find_copies(
-    context: RenderContext, uses: Uses, folds: FoldFinder, wire: Wire
-) -> Iterator[CurrentCopy]:
-    """The possible copies when nothing is cached."""
-    plan, rules = context.plan, uses.rules
-    if not rules.copy_chars or not wire.lets_calls_change or first_mutable(plan):
-        # A copy comes further down than what it replaces: all of it must be free to change.
-        return
-    for path in dict.fromkeys((*_asked_about(plan, uses), *uses.at_work(plan.turn))):
-        subject = context.label(path)
-        if subject is None or subject in context.sets.pins:
-            continue
-        text = context.content(subject)
-        index = _place_of(context, uses, path)
-        if not text or len(text) > rules.copy_chars or index is None:
-            continue
-        if path not in uses.edited and plan.items[index].text != text:
-            # It would say "with the later edits", and there are none.
-            continue
-        if _is_current(context, uses, path, text):
-            gone = _replaced_by(context, uses, folds, path, index, subject)
-            replaced = plan.chars[index] + sum(gone.values())
-            yield CurrentCopy(index, subject, context.newest(subject), text, tuple(gone), replaced)
-
-
-def place_copies(
-    context: RenderContext, copies: Sequence[CurrentCopy]
-) -> tuple[set[PieceRef], set[int]]:
-    """Renders the copies; returns what they replace, and the results settled."""
-    for copy in copies:
-        # Of a result that has folded, `shown_text` still is what it once showed.
-        is_in_view = context.plan.ops[copy.index].shows
-        if not is_in_view or shown_text(context.plan, copy.index) != copy.text:
-            _show(context, copy)
-    replaced = {ref for copy in copies for ref in copy.gone}
-    settled = {copy.index for copy in copies} | {ref.message for ref in replaced if not ref.slot}
-    return replaced, settled
-
-
-def explain_copies(decision: Decision, copies: Sequence[CurrentCopy]) -> Decision:
-    """Adds the copies' figures to the decision."""
-    if not copies:
-        return decision
-    take = sum(len(copy.text) for copy in copies)
-    replaced = sum(copy.replaced for copy in copies)
-    return decision._replace(
-        copies=round(take / CHARS_PER_TOKEN), replaced=round(replaced / CHARS_PER_TOKEN)
-    )
 
 
 def _results_in_view(context: RenderContext, uses: Uses) -> dict[str, list[PieceRef]]:
@@ -255,71 +178,9 @@ def foldable_piece(context: RenderContext, uses: Uses, ref: PieceRef) -> Piece |
     return None if folded_blocks(item, slots, context.label) is None else piece
 
 
-def _show(context: RenderContext, copy: CurrentCopy) -> None:
-    context.branch.release(copy.index)
-    item, op = context.plan.items[copy.index], _updated(copy.text, copy.subject, copy.version)
-    # A file that is as it was read needs no word of later edits.
-    context.plan.write(copy.index, full(item, op.shown) if item.text == copy.text else op)
-    context.branch.keep(copy.index, copy.subject)
-    context.sets.activate(copy.subject)
-
-
 def _updated(text: str, subject: int, version: int) -> Op:
     blocks = [text_block(brought_up_to_date(subject, version)), text_block(text)]
     return Op("full", blocks, Shown(subject, version, hash_text(text)))
-
-
-def _asked_about(plan: Plan, uses: Uses) -> list[str]:
-    at = plan.newest_question
-    blocks = plan.items[at].blocks if at >= 0 else []
-    texts = [text for text in texts_in(blocks) if len(text) < PASTE_CHARS]
-    return uses.files_named(files_in("\n".join(texts)))[: uses.rules.at_work]
-
-
-def _place_of(context: RenderContext, uses: Uses, path: str) -> int | None:
-    """A result that can take in the file: a whole read in view, else the newest."""
-    read = newest_read(context, uses.refs_of(path))
-    if read is not None:
-        return read
-    plan = context.plan
-    flight = plan.last_assistant()
-    for ref in sorted(uses.refs_of(path), reverse=True):
-        item = plan.items[ref.message]
-        if ref.slot or ref.message > flight or item.failed or item.has_image:
-            continue
-        if plan.is_omitted(ref.message):
-            continue
-        return None if ref.message in plan.referred_at else ref.message
-    return None
-
-
-def _is_current(context: RenderContext, uses: Uses, path: str, text: str) -> bool:
-    """Whether the text has what the newest call showed or wrote."""
-    items = context.plan.items
-    results = (items[ref.message] for ref in reversed(uses.refs_of(path)) if not ref.slot)
-    item = next((item for item in results if not item.failed), None)
-    if item is None or item.tool == "read":
-        return item is not None and contains_lines(text, shown_lines(item, item.text))
-    new_texts = written_texts(item.arguments)
-    return item.tool in WRITERS and all(new.strip() in text for new in new_texts)
-
-
-def _replaced_by(
-    context: RenderContext, uses: Uses, folds: FoldFinder, path: str, index: int, subject: int
-) -> dict[PieceRef, int]:
-    plan, flight = context.plan, context.plan.last_assistant()
-    gone: dict[PieceRef, int] = {}
-    for ref in uses.refs_of(path):
-        op = plan.ops[ref.message]
-        if ref.message == index:
-            continue
-        if ref.slot:
-            piece = foldable_piece(context, uses, ref)
-            if piece is not None:
-                gone[ref] = len(piece.text)
-        elif op.shows and op.subject == subject and folds.may_fold(context, ref.message, flight):
-            gone[ref] = plan.chars[ref.message]
-    return gone
 
 
 @dataclass(slots=True)
