@@ -25,8 +25,8 @@ PARTS = (
         *("config", "store"),
     ),
     *("sources", "derived", "search", "notes", "tasks", "worklog", "working", "observations"),
-    *("memory", "pruning", "names", "prices"),
-    *("context", "timeline", "hosts", "lookup", "accounting", "engine", "rpc"),
+    *("memory", "names", "prices"),
+    *("context", "pruning", "timeline", "hosts", "lookup", "accounting", "engine", "rpc"),
     *("embedded", "cli"),
 )
 

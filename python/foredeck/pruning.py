@@ -9,8 +9,10 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+from foredeck.context.state.call_log import CallLog, load_record
 from foredeck.errors import UnknownSession
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import session_object_id
@@ -225,22 +227,7 @@ def _newest_list(store: Store, session: str) -> list[MessageKey]:
 
 
 def _keys_at(store: Store, call: str) -> list[MessageKey]:
-    keys: list[MessageKey] = []
-    for head in reversed([*_chain(store, call)]):
-        record = CallRecord(head.fields)
-        del keys[record.shared :]
-        keys.extend(record.keys)
-    return keys
-
-
-def _chain(store: Store, call: str) -> Iterator[Head]:
-    visited: set[str] = set()
-    head = store.head(call)
-    while head is not None and head.id not in visited:
-        visited.add(head.id)
-        yield head
-        parent = head.fields.get("parent")
-        head = None if parent is None else store.head(parent)
+    return CallLog().sent(call, partial(load_record, store)).keys
 
 
 @dataclass(frozen=True, slots=True)
