@@ -8,6 +8,8 @@ from context.driver import Host
 from context.messages import assistant, calls, lines, result
 from context.scenes import ask, bash, context_tool, finish
 from context.sent import Sent, as_bytes
+from foredeck.context.state.call_log import CallLog
+from foredeck.model.calls import CallRecord
 
 
 def worked(host: Host, turns: int = 3) -> list[Sent]:
@@ -95,3 +97,10 @@ def test_two_equal_messages_are_two(host: Host, restart: bool) -> None:
         sent = host.call()
     assert lines(20) in sent.text(2)
     assert sent.text(4) == "Unchanged: the same as @3 above."
+
+
+def test_calls_in_a_circle_are_no_chain() -> None:
+    # As an import may bring them.
+    parents = {"call:s:1": "call:s:2", "call:s:2": "call:s:1"}
+    records = {id: CallRecord({"id": id, "parent": parent}) for id, parent in parents.items()}
+    assert CallLog().chain("call:s:1", records.get) == []

@@ -117,15 +117,15 @@ class CallLog:
         return self.last is not None and self.last.id not in whole
 
     def chain(self, id: str | None, load: Load) -> list[CallRecord]:
-        """The records from the root to `id`; empty if one is missing."""
-        chain: list[CallRecord] = []
+        """The records from the root to `id`; empty if one is missing, or they run in a circle."""
+        chain: dict[str, CallRecord] = {}
         while id is not None:
             record = self.record(id) or load(id)
-            if record is None:
+            if record is None or id in chain:
                 return []  # half a chain is not what was sent
-            chain.append(record)
+            chain[id] = record
             id = record.parent
-        return chain[::-1]
+        return [*reversed(chain.values())]
 
     def replay(self, id: str | None, load: Load) -> BranchState:
         """The state after call `id`; empty for None."""
