@@ -33,10 +33,9 @@ PRICES = Prices(0.1, 1.25)
 def sessions(draw: st.DrawFn) -> tuple[list[Stay], list[bool]]:
     """What stands in the prompts of a few calls, and which of these find nothing cached."""
     cold = [True, *draw(st.lists(st.booleans(), max_size=5))]
-    came = sorted(draw(st.lists(st.integers(0, len(cold) - 1), min_size=1, max_size=8)))
     stays = [
         Stay(draw(st.integers(1, 50)), at, draw(st.sampled_from([at + 1, at + 2, at + 4, NEVER])))
-        for at in came
+        for at in sorted(draw(st.lists(st.integers(0, len(cold) - 1), min_size=1, max_size=8)))
     ]
     return stays, cold
 

@@ -400,9 +400,8 @@ def test_paths_are_those_of_the_folder_where_it_goes_on(tmp_path: Path, foredeck
 
 
 def test_a_dry_run_goes_on_without_the_folder(tmp_path: Path, foredeck: Foredeck) -> None:
-    home = make_home(tmp_path / "made")
     assert "/repo is not on this machine: --folder" in foredeck(
-        home, "carry", SESSION, "--to", "pi", "--dry-run"
+        make_home(tmp_path / "made"), "carry", SESSION, "--to", "pi", "--dry-run"
     )
 
 

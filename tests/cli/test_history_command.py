@@ -282,8 +282,7 @@ def test_images_of_a_result_come_as_data(home: Path, tmp_path: Path, foredeck: F
 
 
 def test_a_chat_is_written_as_markdown_from_its_turns(home: Path, foredeck: Foredeck) -> None:
-    text = cat_bytes(home, f"chat:{SESSION}").decode(errors="surrogatepass")
-    assert text.splitlines() == [
+    assert cat_bytes(home, f"chat:{SESSION}").decode(errors="surrogatepass").splitlines() == [
         "--- user",
         "Read it, \ud83d please.",
         '--- toolcall @4 tool=read args="src/a.txt" status=ok',

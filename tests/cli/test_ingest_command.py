@@ -148,8 +148,7 @@ def test_the_report_for_programs(user: Path, foredeck: Foredeck) -> None:
     folder = user / ".claude" / "projects" / "-repo"
     (folder / "odd.jsonl").write_text("{}\n")
     (folder / "torn.jsonl").write_text(claude_lines("another") + '{"type": "us')
-    report = foredeck.json("ingest", folder)
-    assert report == {
+    assert foredeck.json("ingest", folder) == {
         "files": {"claude-code": 2},
         "unchanged": 0,
         "skipped": {str(folder / "odd.jsonl"): "holds no session of Pi, Claude Code or Codex"},

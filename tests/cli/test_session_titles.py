@@ -108,8 +108,7 @@ def test_what_a_session_is_called(
 
 
 def test_ids_are_as_short_as_tells_them_apart() -> None:
-    short = short_ids(["0199aaaa-1111", "0199aaaa-1122", "0199bbbb-1", "x"])
-    assert short == {
+    assert short_ids(["0199aaaa-1111", "0199aaaa-1122", "0199bbbb-1", "x"]) == {
         "0199aaaa-1111": "0199aaaa-111",
         "0199aaaa-1122": "0199aaaa-112",
         "0199bbbb-1": "0199bbbb",

@@ -25,8 +25,7 @@ def calls_of(message: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 def test_a_session_of_claude_code_is_one_of_pi(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "one.jsonl", claude_code_session().lines)
     transcript = load_recording(path)
-    roles = [recorded.message["role"] for recorded in transcript.messages]
-    assert roles == [
+    assert [recorded.message["role"] for recorded in transcript.messages] == [
         *("user", "assistant", "toolResult", "toolResult"),
         *("user", "assistant", "toolResult", "assistant"),
     ]

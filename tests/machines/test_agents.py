@@ -83,10 +83,10 @@ def versions(host: Host) -> list[tuple[str, str | None]]:
     with closing(Pulled(open_database(Config(home=host.home, **host.settings)))) as store:
         (file,) = store.query("file")
         assert file.fields["source"]["path"] == f"{SHARED}/a.txt"
-        told = []
-        for head in store.history(file.id):
-            told.append((str(head.token), store.get(file.id, FileDocument, head.token).content))
-        return told
+        return [
+            (str(head.token), store.get(file.id, FileDocument, head.token).content)
+            for head in store.history(file.id)
+        ]
 
 
 def told_by(host: Host, others: Host) -> None:

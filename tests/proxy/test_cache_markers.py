@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from foredeck.cli.main import main
+from commands import Foredeck
 from foredeck.embedded.anthropic_messages import MOST, markers_in
 from foredeck.embedded.format import ToolRequest
 from foredeck_bench.twin.server import ScriptedModel
@@ -36,9 +36,7 @@ class MarkingAgent(ProxiedAgent):
         return body
 
 
-def test_a_rebase_finds_what_stands_before_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_rebase_finds_what_stands_before_it(tmp_path: Path, foredeck: Foredeck) -> None:
     chance, home, folder = random.Random(4), tmp_path / "home", tmp_path / "work"
     steps: list[Any] = []
     for number in range(1, 34):
@@ -60,11 +58,8 @@ def test_a_rebase_finds_what_stands_before_it(
         one = MarkingAgent("anthropic-messages", proxy.url, [*TOOLS, RUN], run, session="s1")
         one.run("Go on.")
         one.run("And on.")
-    assert not model.violations
-    marked = [markers_in(r.request.raw["messages"]) + 2 for r in model.requests]
-    assert max(marked) == MOST
-    assert main(["cost", "s1", "--json", "--home", str(home)]) == 0
-    calls = [c for c in json.loads(capsys.readouterr().out)["calls"] if c["reported"]]
+    assert max([markers_in(r.request.raw["messages"]) + 2 for r in model.requests]) == MOST
+    calls = [c for c in foredeck.json(home, "cost", "s1")["calls"] if c["reported"]]
     rebases = [c for c in calls if c["kind"] == "rebase" and c["foreseen"] > calls[0]["foreseen"]]
     assert rebases
     for each in rebases:

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from foredeck.cli.main import main
+from commands import Foredeck
 from foredeck_agents.proxy.agents import run_through, upstreams
 from foredeck_bench.twin.server import ScriptedModel
 from foredeck_bench.twin.steps import Text, call
@@ -60,10 +60,11 @@ def test_a_command_gets_the_addresses_and_gives_its_exit_code(tmp_path: Path) ->
 
 @pytest.mark.parametrize("address", ["example.org", "ftp://example.org", "http://", "http://["])
 def test_an_upstream_that_is_no_address_is_refused_at_once(
-    address: str, capsys: pytest.CaptureFixture[str]
+    address: str, foredeck: Foredeck
 ) -> None:
-    assert main(["proxy", "--upstream", address, "--", "no-such-agent"]) == 2
-    assert "argument --upstream" in capsys.readouterr().err
+    assert "argument --upstream" in foredeck(
+        "proxy", "--upstream", address, "--", "no-such-agent", code=2
+    )
 
 
 class _Served:
@@ -127,8 +128,7 @@ def test_private_keeps_nothing(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with ScriptedModel(["Done."]) as model:
         served = _Served(model, home, tmp_path, "--private", "--no-tools")
-        one = served.agent(tmp_path)
-        one.run("A secret.")
+        served.agent(tmp_path).run("A secret.")
         assert "nothing is kept" in httpx.get(f"{served.url}/").text
         served.process.terminate()
         served.process.wait(30)

@@ -214,8 +214,7 @@ def test_a_picture_keeps_its_detail_where_the_message_changes(
 ) -> None:
     picture = {"type": "image_url", "image_url": {"url": PICTURE, "detail": "low"}}
     parts = [{"type": "text", "text": "line\n" * 400}, picture]
-    function = {"name": "look", "arguments": "{}"}
-    call = {"id": "c", "type": "function", "function": function}
+    call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}
     messages = [
         {"role": "user", "content": "Look."},
         {"role": "assistant", "content": None, "tool_calls": [call]},
@@ -245,8 +244,7 @@ def test_half_a_character_goes_out_as_it_came(
 
 
 def test_half_a_character_of_an_answer_is_sent_on() -> None:
-    sent = encoded("", {"delta": "\ud83d"})
-    assert sent == b'data: {"delta":"\\ud83d"}\n\n'
+    assert encoded("", {"delta": "\ud83d"}) == b'data: {"delta":"\\ud83d"}\n\n'
 
 
 @pytest.mark.parametrize(

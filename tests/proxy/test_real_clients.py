@@ -10,14 +10,7 @@ from pathlib import Path
 import pytest
 
 from foredeck_bench.clients.__main__ import compared, run_scene
-from foredeck_bench.clients.agents import (
-    CLIENTS,
-    KEY,
-    Client,
-    Played,
-    Story,
-    UserTurn,
-)
+from foredeck_bench.clients.agents import CLIENTS, KEY, Client, Played, Story, UserTurn
 from foredeck_bench.twin.request import ModelRequest
 from foredeck_bench.twin.steps import Step, StepResult, call
 

@@ -16,8 +16,6 @@ from pi_runs import PrintRun
 HOSTILE = Path(__file__).with_name("hostile_engine.py")
 ASSEMBLE = "context/assemble"
 
-TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
-"""What `a.txt` holds before the work."""
 
 WORK: list[Step] = [
     call("read", path="a.txt"),

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import pytest
 
 from foredeck.config import Config, load_config
+from foredeck.model.identity import sha256_hex
 from foredeck_bench.crash.stores import settings as store_settings
 from foredeck_bench.scripted.pi_process import (
     MODEL,
@@ -59,6 +60,22 @@ STORE: Literal["sqlite", "xtdb"] = (
 PATIENCE_S = 240.0
 """Far beyond what any run here takes: only one that hangs gets there."""
 
+TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
+"""What `a.txt` holds before the work."""
+
+EAGER = {
+    "FOREDECK_POLICY": "seed-window",
+    "FOREDECK_SEED_WINDOW__PER_TURN": "3",
+    "FOREDECK_REBASE__CARRYING_FACTOR": "0",
+    "FOREDECK_REBASE__GAP": "0",
+    "FOREDECK_REBASE__GUARD": "10",
+}
+"""So that a short session has several rebases."""
+
+SMALL = {"compaction": {"enabled": True, "reserveTokens": 4000, "keepRecentTokens": 2000}}
+TALK = "a word or two more " * 600
+"""What a few answers of fill a window with those settings."""
+
 Asked = Callable[..., str]
 """Runs a command of foredeck's with these arguments; returns what it has printed."""
 
@@ -66,8 +83,8 @@ Asked = Callable[..., str]
 class Pi:
     """One version of Pi in one scratch folder, with scripted models as needed.
 
-    `foredeck=True` loads this checkout as a user would with `pi -e <checkout>`; `extensions` are
-    loaded after it, in their order, those in `before` before it.
+    `foredeck=True` loads this checkout as a user would with `pi -e <checkout>`; `extensions`,
+    files or the text of one, are loaded after it, in their order, those in `before` before it.
     """
 
     def __init__(
@@ -82,6 +99,7 @@ class Pi:
         self.workspace = workspace
         self._checkout = checkout
         self._stack = ExitStack()
+        self._served: list[ScriptedModel] = []
         self._store = store_settings(STORE)
         if node_home is not None:
             self._store["FOREDECK_XTDB__NAMESPACE"] = f"t{workspace.mark}"
@@ -124,9 +142,9 @@ class Pi:
         are as in `model_record`; `options` go to `ScriptedModel`.
         """
         flags: dict[str, Any] = {"plain": plain, "reasoning": reasoning, "kept_s": kept_s, "id": id}
-        record = twin_record(api, model_record(api, **flags))
-        options = {"record": record, **options}
+        options = {"record": twin_record(api, model_record(api, **flags)), **options}
         model = self._stack.enter_context(ScriptedModel(script, **options))
+        self._served.append(model)
         write_agent_dir(
             self.workspace.agent_dir,
             model.url,
@@ -141,8 +159,8 @@ class Pi:
         self,
         *prompts: str,
         foredeck: bool = False,
-        extensions: Sequence[Path] = (),
-        before: Sequence[Path] = (),
+        extensions: Sequence[Path | str] = (),
+        before: Sequence[Path | str] = (),
         arguments: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
         timeout_s: float = PATIENCE_S,
@@ -152,7 +170,7 @@ class Pi:
             self.install,
             self.workspace,
             *prompts,
-            extensions=[*before, *self._loaded(foredeck, extensions)],
+            extensions=self._loaded(foredeck, extensions, before),
             arguments=arguments,
             environment={**PATIENT, **self._store, **(environment or {})},
             timeout_s=timeout_s,
@@ -162,8 +180,8 @@ class Pi:
         self,
         *,
         foredeck: bool = False,
-        extensions: Sequence[Path] = (),
-        before: Sequence[Path] = (),
+        extensions: Sequence[Path | str] = (),
+        before: Sequence[Path | str] = (),
         arguments: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
     ) -> RpcPi:
@@ -171,7 +189,7 @@ class Pi:
         client = RpcPi(
             self.install,
             self.workspace,
-            extensions=[*before, *self._loaded(foredeck, extensions)],
+            extensions=self._loaded(foredeck, extensions, before),
             arguments=arguments,
             environment={**PATIENT, **self._store, **(environment or {})},
             timeout_s=PATIENCE_S,
@@ -183,7 +201,7 @@ class Pi:
         self,
         *,
         foredeck: bool = False,
-        extensions: Sequence[Path] = (),
+        extensions: Sequence[Path | str] = (),
         arguments: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
         size: tuple[int, int] = SIZE,
@@ -201,13 +219,32 @@ class Pi:
         return client
 
     def close(self) -> None:
-        """End everything that was started, and fail the test if something does not end."""
+        """End everything that was started.
+
+        Fails the test if something does not end, or if a prompt broke the rules of its API.
+        """
         try:
             self._stack.close()
             left = self.workspace.leftovers(PATIENCE_S / 4)
         finally:
             self.workspace.end_leftovers()
         assert not left, f"processes outlived their run: {left}"
+        assert [
+            violation
+            for model in self._served
+            for violation in model.violations
+            if "are used up" not in violation.message  # Whoever looks at the answer sees it.
+        ] == []
 
-    def _loaded(self, foredeck: bool, extensions: Sequence[Path]) -> list[Path]:
-        return [*([self._checkout] if foredeck else []), *extensions]
+    def _loaded(
+        self, foredeck: bool, extensions: Sequence[Path | str], before: Sequence[Path | str] = ()
+    ) -> list[Path]:
+        return [
+            each if isinstance(each, Path) else self._written(each)
+            for each in (*before, *([self._checkout] if foredeck else []), *extensions)
+        ]
+
+    def _written(self, extension: str) -> Path:
+        path = self.workspace.root / f"{sha256_hex(extension.encode())[:8]}.ts"
+        path.write_text(extension)
+        return path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
@@ -17,7 +18,7 @@ from foredeck.store.store import Store
 from foredeck_bench.scripted.pi_rpc import RpcPi
 from foredeck_bench.twin.prompts import normalized
 from foredeck_bench.twin.server import RecordedRequest, ScriptedModel
-from harness import Pi
+from harness import PATIENCE_S, Pi
 
 Json = dict[str, Any]
 
@@ -37,6 +38,14 @@ foredeck no cache holds anything at a rebase."""
 
 NODE_IS_SLOW = "XTDB does not answer yet"
 """A word to the user that a busy machine can bring about in any run with that store."""
+
+
+def wait_for_request(model: ScriptedModel, count: int) -> None:
+    """Wait until so many prompts have come."""
+    until = time.monotonic() + PATIENCE_S
+    while len(model.requests) < count:
+        assert time.monotonic() < until, f"request {count} does not come"
+        time.sleep(0.05)
 
 
 def notified(rpc: RpcPi) -> list[str]:

@@ -79,10 +79,7 @@ def test_the_demo_tells_its_story(
     (scratch,) = (folder / "sqlite").glob("foredeck-demo-*")
     assert (scratch / "repo" / "CHANGES.md").exists()
     session, second = sorted((scratch / "agent" / "sessions").rglob("*.jsonl"))
-    assert answers_in(session)[22:24] == [
-        "activate @4",
-        "pin stocktake/pricing.py",
-    ]
+    assert answers_in(session)[22:24] == ["activate @4", "pin stocktake/pricing.py"]
     found = second.read_text()
     assert "stocktake/pricing.py" in found
     assert "is closed" in found, "what the first session has done is not claimed again"

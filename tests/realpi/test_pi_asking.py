@@ -80,7 +80,6 @@ def test_the_doctor_asks_with_the_last_prompt_and_reads_it_from_the_cache(pi: Pi
     assert asked.usage.written == 0
     assert f"{asked.usage.read:,} tokens read from the cache" in text
     rpc.prompt("go on")
-    assert model.violations == []
     assert model.requests[-1].usage.read > 0.9 * asked.usage.read, "the agent's cache is intact"
     own = [recorded for recorded in model.requests if not recorded.side]
     assert len(own) == 3

@@ -30,7 +30,6 @@ def test_a_recorded_session_costs_what_the_twin_charges(
     recorded = RecordedPlay.of(load_recording(recording), CALLS)
     plain, ours = play_both(recorded, pi.install, tmp_path / "played", model, WINDOW)
     assert len(plain.calls) == len(ours.calls) == CALLS
-    assert ours.model.violations == plain.model.violations == []
     assert ours.figure.ours == pytest.approx(ours.dollars, rel=0.01)
     # Its first prompt is 18 tokens short of what Anthropic keeps, which no estimate can tell.
     assert ours.figure.plain == pytest.approx(plain.dollars, rel=0.01, abs=0.005)
@@ -94,11 +93,10 @@ def test_what_is_read_again_is_foreseen(
     pi: Pi, api: Api, happens: Callable[[Pi, RpcPi], RpcPi]
 ) -> None:
     def turn(first: int) -> list[Step]:
-        numbers = range(first, first + 4)
         return [
             *(
                 [Thinking(f"thought {n}"), call("bash", command=f"seq {n}00 {n}99")]
-                for n in numbers
+                for n in range(first, first + 4)
             ),
             "done",
         ]
@@ -109,7 +107,6 @@ def test_what_is_read_again_is_foreseen(
     rpc.prompt("One.")
     rpc = happens(pi, rpc)
     rpc.prompt("Three.")
-    assert model.violations == []
     with stored(pi) as store:
         records = calls_of(store)
         sessions = [str(head.fields["session_id"]) for head in store.query("session")]

@@ -94,7 +94,6 @@ def test_what_commands_do_has_a_history_and_an_author(pi: Pi, asked: Asked) -> N
     model = pi.serve([*(call("bash", command=each) for each in commands), "done"])
     with pi.rpc(foredeck=True) as rpc:
         rpc.prompt("set it up")
-    assert model.violations == []
     assert all("retries" not in text for text in results(model.requests[-1]))
 
     def lines(path: Path) -> list[tuple[str, str, int | None]]:
@@ -132,7 +131,7 @@ def test_what_a_command_writes_is_its_own_though_the_engine_dies(
     wait = "touch .git/runs; until [ -e .git/goes-on ]; do sleep 0.05; done"
     order = (write, wait) if case == "written before" else (wait, write)
     reads = [call("read", path=each.name) for each in (file, other)]
-    model = pi.serve([*reads, call("bash", command="; ".join(order)), "done"])
+    pi.serve([*reads, call("bash", command="; ".join(order)), "done"])
     rpc = pi.rpc(foredeck=True, environment=hostile(checkout, tmp_path))
     start = len(rpc.events)
     rpc.send("prompt", message="set it up")
@@ -146,7 +145,6 @@ def test_what_a_command_writes_is_its_own_though_the_engine_dies(
         rpc.command("/foredeck")  # answered after the session was opened
     (pi.repo / ".git" / "goes-on").touch()
     rpc.wait_idle(start)
-    assert model.violations == []
     # Of a new file nobody knows whether it is older than the engine.
     lines = {file: "retries = 5", other: "limit = 2"}
     lines |= {made: "made = 1"} if case == "written after" else {}

@@ -6,17 +6,8 @@ from typing import Any
 
 from foredeck_bench.twin.server import RecordedRequest
 from foredeck_bench.twin.steps import Step, call
-from harness import Pi
+from harness import EAGER, Pi
 from observed import assert_foreseen, calls_of, stored
-
-EAGER = {
-    "FOREDECK_POLICY": "seed-window",
-    "FOREDECK_SEED_WINDOW__PER_TURN": "3",
-    "FOREDECK_REBASE__CARRYING_FACTOR": "0",
-    "FOREDECK_REBASE__GAP": "0",
-    "FOREDECK_REBASE__GUARD": "10",
-}
-"""So that a short session has several rebases."""
 
 
 def markers(recorded: RecordedRequest) -> list[dict[str, Any]]:
@@ -38,7 +29,6 @@ def test_one_more_marker_finds_what_the_look_back_misses(pi: Pi) -> None:
     assert pi.print("go").code == 0
     ours = pi.serve(steps, plain=True)
     assert pi.print("go", foredeck=True).code == 0
-    assert ours.violations == plain.violations == []
     before, after = plain.requests[-1], ours.requests[-1]
     assert before.usage
     assert after.usage

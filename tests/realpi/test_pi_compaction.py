@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from foredeck_bench.twin.steps import Step, call, overflow
-from harness import Pi, both_versions, on_either
+from harness import SMALL, TALK, Pi, both_versions, on_either
 from observed import answered, assert_stable, messages, results, session_of, stored
 
-SMALL = {"compaction": {"enabled": True, "reserveTokens": 4000, "keepRecentTokens": 2000}}
-TALK = "a word or two more " * 600
 """About 2,850 tokens by the scripted model's count."""
 
 
@@ -34,15 +32,11 @@ def handle(pi: Pi) -> str:
 @both_versions
 def test_at_the_threshold_chat_is_summed_up_without_a_model(pi: Pi) -> None:
     script: list[Step] = [f"Answer {n}. {TALK}" for n in range(6)]
-    script += [
-        lambda _: call("activate", id=f"{handle(pi)} turns 2"),
-        "found",
-    ]
+    script += [lambda _: call("activate", id=f"{handle(pi)} turns 2"), "found"]
     model = pi.serve(script, context_window=20_000, settings=SMALL)
     rpc = pi.rpc(foredeck=True)
     for number in range(7):
         rpc.prompt(f"Question {number}")
-    assert model.violations == []
     (entry,) = compactions(rpc.entries())
     assert entry["fromHook"] is True
     assert entry["summary"].startswith("[foredeck] Turns 1-")
@@ -66,7 +60,6 @@ def test_the_users_own_compaction_is_written_by_the_model_and_can_be_activated(p
     assert "## Goal" in rpc.compact("mind the tests")["summary"]
     rpc.prompt("What was it?")
     rpc.prompt("And on.")
-    assert model.violations == []
     (record,) = records(pi)
     assert (record["asked_by"], record["written_by"]) == ("user", "model")
     assert record["instructions"] == "mind the tests"
@@ -83,9 +76,7 @@ def test_a_prompt_that_is_refused_as_too_long_is_tried_once_more_and_smaller(pi:
     rpc = pi.rpc(foredeck=True)
     for number in range(5):
         rpc.prompt(f"Question {number} {TALK if number < 2 else ''}")
-    refused = [r for r in model.requests if r.status == 400]
-    assert len(refused) == 1
-    assert model.violations == []
+    assert len([r for r in model.requests if r.status == 400]) == 1
     assert "went through" in str(rpc.entries()[-1])
     record = records(pi)[0]
     assert record["asked_by"] == "overflow"
@@ -106,7 +97,6 @@ def test_a_result_that_makes_the_prompt_too_long_is_tried_once_more_in_its_turn(
     rpc.prompt(asked)
     rpc.prompt("And on.")
     assert [r.status for r in model.requests if not r.side] == [200, 200, 200, 400, 200, 200]
-    assert model.violations == []
     retried, after = answered(model)[-2:]
     assert asked in retried.request.text
     assert "\n2400\n" in results(retried)[-1]
@@ -125,17 +115,13 @@ def test_a_prompt_that_is_refused_again_is_left_to_pi(pi: Pi) -> None:
     assert [r.status for r in model.requests] == [200, 200, 200, 400, 400]
     assert "prompt is too long" in str(rpc.entries()[-1])
     rpc.prompt("Once more.")
-    assert model.violations == []
     assert "later" in str(rpc.entries()[-1])
 
 
 @on_either("away", {"FOREDECK": "off"}, {"FOREDECK_PYTHON": "/nowhere/python"})
 def test_without_the_engine_pi_compacts_in_its_own_way(pi: Pi, away: dict[str, str]) -> None:
-    model = pi.serve(
-        [f"Answer {n}. {TALK}" for n in range(7)], context_window=20_000, settings=SMALL
-    )
+    pi.serve([f"Answer {n}. {TALK}" for n in range(7)], context_window=20_000, settings=SMALL)
     rpc = pi.rpc(foredeck=True, environment=away)
     for number in range(7):
         rpc.prompt(f"Question {number}")
-    assert model.violations == []
     assert [entry["summary"][:7] for entry in compactions(rpc.entries())] == ["## Goal"]

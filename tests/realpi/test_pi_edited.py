@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from foredeck.lookup.sessions import branches_of
 from foredeck.model.documents import ToolcallDocument
 from foredeck_bench.twin.steps import call
-from harness import Pi
+from harness import TEXT, Pi
 from observed import (
     answered,
     assert_recorded,
@@ -18,8 +16,6 @@ from observed import (
     session_of,
     stored,
 )
-
-TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
 
 EDITS = """
 const replacement = { content: [{ type: "text", text: "(taken out by another extension)" }] };
@@ -40,10 +36,8 @@ export default function (pi) {
 """
 
 
-def test_entries_replaced_and_hidden_by_another_extension(pi: Pi, tmp_path: Path) -> None:
+def test_entries_replaced_and_hidden_by_another_extension(pi: Pi) -> None:
     """The first result is replaced, the answer of the second prompt hidden."""
-    other = tmp_path / "edits.ts"
-    other.write_text(EDITS)
     (pi.repo / "a.txt").write_text(TEXT)
     model = pi.serve(
         [
@@ -55,10 +49,9 @@ def test_entries_replaced_and_hidden_by_another_extension(pi: Pi, tmp_path: Path
             "fourth",
         ]
     )
-    rpc = pi.rpc(foredeck=True, extensions=[other])
+    rpc = pi.rpc(foredeck=True, extensions=[EDITS])
     for prompt in ("work", "second", "third", "fourth"):
         rpc.prompt(prompt)
-    assert model.violations == []
     assert notified(rpc) == []
     sent = answered(model)
     assert results(sent[1])[0].endswith("(taken out by another extension)")

@@ -43,7 +43,7 @@ def test_both_sides_do_a_task_and_are_not_asked_again(
         asked = (SHIPPED / "failing-test", f"{PROVIDER}/{MODEL}", *more)
         assert _evaluate(checkout, tmp_path, *asked) == 0
         out, err = capsys.readouterr()
-        assert (model.steps_left, model.violations) == (0, [])
+        assert model.steps_left == 0
         assert _evaluate(checkout, tmp_path, *asked) == 0
     value = json.loads(out)
     sides = value["tasks"]["failing-test"]

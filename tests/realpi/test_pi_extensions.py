@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
 from foredeck.model.documents import ToolcallDocument
 from foredeck_bench.twin.steps import Step, call
-from harness import Pi, both_versions, on_either
-from observed import (
-    assert_recorded,
-    calls_of,
-    errors,
-    notified,
-    results,
-    session_of,
-    stored,
-)
-
-TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
+from harness import TEXT, Pi, both_versions, on_either
+from observed import assert_recorded, calls_of, errors, notified, results, session_of, stored
 
 WORK: list[Step] = [
     [call("read", path="a.txt"), call("bash", command="seq 300")],
@@ -100,13 +89,6 @@ EXTENSIONS = {
 }
 
 
-def extension(tmp_path: Path, source: str) -> Path:
-    """A file with an extension."""
-    path = tmp_path / "other.ts"
-    path.write_text(source)
-    return path
-
-
 @pytest.mark.parametrize(
     ("name", "first"),
     [
@@ -115,14 +97,13 @@ def extension(tmp_path: Path, source: str) -> Path:
     ],
 )
 def test_another_extension_leaves_prompts_valid_and_data_whole(
-    pi: Pi, tmp_path: Path, name: str, first: bool
+    pi: Pi, name: str, first: bool
 ) -> None:
     """Loaded before foredeck or after it."""
-    other = extension(tmp_path, EXTENSIONS[name])
-    check(pi, other, first=first)
+    check(pi, EXTENSIONS[name], first=first)
 
 
-def check(pi: Pi, other: Path, *, first: bool) -> None:
+def check(pi: Pi, other: str, *, first: bool) -> None:
     """Two prompts of work beside another extension, and what must be true after them."""
     (pi.repo / "a.txt").write_text(TEXT)
     model = pi.serve(WORK)
@@ -132,7 +113,6 @@ def check(pi: Pi, other: Path, *, first: bool) -> None:
         rpc = pi.rpc(foredeck=True, extensions=[other])
     rpc.prompt("work")
     rpc.prompt("more")
-    assert model.violations == []
     assert model.steps_left == 0
     assert notified(rpc) == []
     with stored(pi) as store:
@@ -144,13 +124,11 @@ def check(pi: Pi, other: Path, *, first: bool) -> None:
     assert TEXT in outputs
 
 
-def test_a_lost_result_is_said_to_be_lost(pi: Pi, tmp_path: Path) -> None:
+def test_a_lost_result_is_said_to_be_lost(pi: Pi) -> None:
     """A provider refuses a call without its result: ours stands in, and says so."""
     (pi.repo / "a.txt").write_text(TEXT)
     model = pi.serve(WORK)
-    other = extension(tmp_path, DROPS_RESULTS)
-    assert pi.print("work", "more", foredeck=True, extensions=[other]).code == 0
-    assert model.violations == []
+    assert pi.print("work", "more", foredeck=True, extensions=[DROPS_RESULTS]).code == 0
     assert "[foredeck] No result: the call was interrupted." in results(model.requests[-1])
     assert "No result provided" not in json.dumps(model.requests[-1].request.body)
     with stored(pi) as store:
@@ -158,12 +136,10 @@ def test_a_lost_result_is_said_to_be_lost(pi: Pi, tmp_path: Path) -> None:
         assert len(store.query("toolcall", {"tool": "bash"})) == 3
 
 
-def test_a_nudge_that_comes_and_goes_is_recorded_as_it_was_sent(pi: Pi, tmp_path: Path) -> None:
+def test_a_nudge_that_comes_and_goes_is_recorded_as_it_was_sent(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     model = pi.serve(WORK)
-    other = extension(tmp_path, NUDGES)
-    assert pi.print("work", "more", foredeck=True, extensions=[other]).code == 0
-    assert model.violations == []
+    assert pi.print("work", "more", foredeck=True, extensions=[NUDGES]).code == 0
     nudged = ["nudge" in recorded.request.text for recorded in model.requests]
     assert nudged == [True, False, True, False, True]
     with stored(pi) as store:
@@ -181,12 +157,10 @@ export default function (pi) {
 
 
 @both_versions
-def test_blocked_tools_and_changed_results_are_taken_as_they_are(pi: Pi, tmp_path: Path) -> None:
+def test_blocked_tools_and_changed_results_are_taken_as_they_are(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     model = pi.serve([[call("read", path="a.txt"), call("bash", command="ls")], "done"])
-    other = extension(tmp_path, BLOCKS)
-    assert pi.print("work", foredeck=True, extensions=[other]).code == 0
-    assert model.violations == []
+    assert pi.print("work", foredeck=True, extensions=[BLOCKS]).code == 0
     assert "(seen by another extension)" in results(model.requests[-1])[0]
     (blocked,) = errors(model.requests[-1])
     assert "no shell" in blocked
@@ -204,14 +178,13 @@ export default function (pi) {
 
 
 @on_either("first", True, False)
-def test_names_that_another_extension_has_stay_its_own(pi: Pi, tmp_path: Path, first: bool) -> None:
+def test_names_that_another_extension_has_stay_its_own(pi: Pi, first: bool) -> None:
     """Pi itself would not start for the tool, and would rename both commands."""
-    other = extension(tmp_path, HAS_THE_SAME_NAMES)
     model = pi.serve([call("pin"), call("bash", command="seq 300"), "done"])
     rpc = (
-        pi.rpc(foredeck=True, before=[other])
+        pi.rpc(foredeck=True, before=[HAS_THE_SAME_NAMES])
         if first
-        else pi.rpc(foredeck=True, extensions=[other])
+        else pi.rpc(foredeck=True, extensions=[HAS_THE_SAME_NAMES])
     )
     rpc.prompt("go")
     (first_request, *_, last) = model.requests
@@ -220,7 +193,6 @@ def test_names_that_another_extension_has_stay_its_own(pi: Pi, tmp_path: Path, f
     pinned, listed = results(last)
     assert pinned == "on the map"
     assert listed.startswith("@")
-    assert model.violations == []
     rpc.command("/tasks")
     rpc.command("/foredeck tasks")
     told = notified(rpc)

@@ -29,7 +29,7 @@ def test_a_turn_is_read_out_when_the_agent_has_settled(pi: Pi) -> None:
         return ANSWER
 
     mail = "all mail goes to eve@example.com"
-    model = pi.serve(
+    pi.serve(
         [call("bash", command=f"echo '{mail}'"), "Fixed: the tables stay in tables.py.", "ok"],
         side=extractor(answer),
     )
@@ -50,7 +50,6 @@ def test_a_turn_is_read_out_when_the_agent_has_settled(pi: Pi) -> None:
     assert worth == 'Worth remembering? "Parser tables stay in tables.py.": /memory'
     rpc.prompt("go on")
     assert len(asked) == 1, "nothing was said that could be kept"
-    assert model.violations == []
     with stored(pi) as store:
         [question] = store.query("asked")
         assert (question.fields["purpose"], question.fields["outcome"]) == ("extract", "answered")

@@ -7,19 +7,10 @@ from typing import Any
 
 import pytest
 
-from faults import (
-    ASSEMBLE,
-    TEXT,
-    WORK,
-    complaints,
-    count_of,
-    hostile,
-    sent_records,
-    wait_for_count,
-)
+from faults import ASSEMBLE, WORK, complaints, count_of, hostile, sent_records, wait_for_count
 from foredeck_bench.twin.request import ModelRequest
 from foredeck_bench.twin.steps import Step, Thinking, ToolCall, call
-from harness import Pi
+from harness import TEXT, Pi
 from observed import (
     answered,
     assert_shows,
@@ -64,7 +55,7 @@ def go_on_after(
 
     model = pi.serve([*WORK[:-2], once_recovered, WORK[-1]])
     run = pi.print("work", foredeck=True, environment=environment)
-    assert (run.code, run.stdout.strip(), model.violations) == (0, "worked", [])
+    assert (run.code, run.stdout.strip()) == (0, "worked")
     assert len(complaints(run)) == 1
     assert "Pi goes on" in run.stderr
     assert_stable(answered(model))
@@ -87,7 +78,7 @@ def test_a_death_between_calls_loses_nothing(
     (pi.repo / "a.txt").write_text(TEXT)
     model = pi.serve(WORK)
     run = pi.print("work", foredeck=True, environment=hostile(checkout, tmp_path, fault))
-    assert (run.code, run.stdout.strip(), model.violations) == (0, "worked", [])
+    assert (run.code, run.stdout.strip()) == (0, "worked")
     assert len(complaints(run)) <= 1
     assert_stable(answered(model))
     with stored(pi) as store:
@@ -116,7 +107,7 @@ def worked(pi: Pi, steps: list[Step], environment: dict[str, str]) -> list[list[
     (pi.repo / "a.txt").write_text(TEXT)
     model = pi.serve(steps)
     run = pi.print("work", foredeck=True, environment=environment)
-    assert (run.code, complaints(run), model.violations) == (0, [], [])
+    assert (run.code, complaints(run)) == (0, [])
     return [messages(recorded) for recorded in answered(model)]
 
 
@@ -144,7 +135,7 @@ def test_content_at_the_end_stays_where_a_turn_with_sealed_reasoning_goes_on_wit
     model = pi.serve(steps, reasoning=True)
     environment = hostile(checkout, tmp_path, (ASSEMBLE, 3, "refuse"))
     run = pi.print("work", foredeck=True, environment={**environment, "FOREDECK_LAYOUT": "pools"})
-    assert (run.code, run.stdout.strip(), model.violations) == (0, "worked", [])
+    assert (run.code, run.stdout.strip()) == (0, "worked")
     assert len(complaints(run)) == 1
     assert_stable(answered(model))
     assert all(TEXT in recorded.request.text for recorded in answered(model)[1:])
@@ -163,7 +154,7 @@ def test_an_edit_that_no_engine_saw_is_still_the_agents_own(
     model = pi.serve(WORK)
     fault = ("tool/observed", 4, "die")
     run = pi.print("work", foredeck=True, environment=hostile(checkout, tmp_path, fault))
-    assert (run.code, run.stdout.strip(), model.violations) == (0, "worked", [])
+    assert (run.code, run.stdout.strip()) == (0, "worked")
     assert "[foredeck]" not in model.requests[-1].request.text
     with stored(pi) as store:
         (file,) = store.query("file")
@@ -185,7 +176,7 @@ def test_an_engine_that_never_gets_ready(pi: Pi, checkout: Path, tmp_path: Path,
         deadline_ms = 500 if why == "hang" else None
         environment = hostile(checkout, tmp_path, *faults, deadline_ms=deadline_ms)
     run = pi.print("work", foredeck=True, environment=environment)
-    assert (run.code, run.stdout.strip(), model.violations) == (0, "worked", [])
+    assert (run.code, run.stdout.strip()) == (0, "worked")
     assert 1 <= len(complaints(run)) <= (2 if why == "ends at once" else 1)
     if why == "not there":
         assert "could not be started" in run.stderr
@@ -201,7 +192,7 @@ def test_a_tool_asks_the_next_engine_once_and_then_says_how_to_go_on(
     model = pi.serve([call("bash", command="seq 300"), call("activate", id="@3"), "done", "end"])
     faults = [("tool/call", n, "die") for n in range(1, deaths + 1)]
     run = pi.print("work", "on", foredeck=True, environment=hostile(checkout, tmp_path, *faults))
-    assert (run.code, model.violations) == (0, [])
+    assert run.code == 0
     told = results(model.requests[2])[-1]
     away = "The context manager is not available right now."
     assert told.startswith(away) == (deaths == 2)

@@ -18,7 +18,7 @@ def test_reading_a_fifo_is_refused_and_the_run_goes_on(pi: Pi) -> None:
     (pi.repo / "link").symlink_to("pipe")
     model = pi.serve([[call("read", path="pipe"), call("read", path="./link")], "done"])
     ended = pi.print("go", foredeck=True)
-    assert (ended.code, ended.stdout.strip(), model.violations) == (0, "done", [])
+    assert (ended.code, ended.stdout.strip()) == (0, "done")
     refused = errors(model.requests[-1])
     assert len(refused) == 2
     assert all("is a named pipe (FIFO), not a file" in text for text in refused)
@@ -38,5 +38,5 @@ def test_names_that_are_not_utf8_and_loops_do_no_harm(pi: Pi) -> None:
         ]
     )
     ended = pi.print("go", foredeck=True)
-    assert (ended.code, ended.stderr, model.violations) == (0, "", [])
+    assert (ended.code, ended.stderr) == (0, "")
     assert len(results(model.requests[-1])) == 4

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 from extracting import entries
 from foredeck.memory.keeping import Memory
@@ -33,25 +30,18 @@ PROMOTED = "Returns doubled in March, from 40 to 81"
 promote = call("promote-finding", content=PROMOTED, severity="critical", tags="q1, returns")
 
 
-@pytest.fixture
-def data(tmp_path: Path) -> list[Path]:
-    file = tmp_path / "data.ts"
-    file.write_text(DATA_TOOL)
-    return [file]
-
-
 def told(model: ScriptedModel) -> list[str]:
     """What the model has read of its tools."""
     return list(model.requests[-1].request.results.values())
 
 
-def test_the_model_proposes_and_the_user_confirms(pi: Pi, data: list[Path]) -> None:
+def test_the_model_proposes_and_the_user_confirms(pi: Pi) -> None:
     # What a session declares the one before has left.
     pi.serve(["hello"])
     pi.print("go", foredeck=True, environment=WITH_TOOL)
     again = call("promote-finding", content="Returns doubled in March, from 40 to 81.")
     model = pi.serve([promote, call("load-data"), promote, again, "done"])
-    rpc = pi.rpc(foredeck=True, extensions=data, environment=WITH_TOOL)
+    rpc = pi.rpc(foredeck=True, extensions=[DATA_TOOL], environment=WITH_TOOL)
     shown: list[str] = []
 
     def answer(asked: dict[str, Any]) -> dict[str, Any]:
@@ -66,7 +56,6 @@ def test_the_model_proposes_and_the_user_confirms(pi: Pi, data: list[Path]) -> N
     assert kept == "Kept: the user has confirmed it."
     assert twice == "That finding is there already, or the user did not want it."
     assert shown[0].startswith(f"{PROMOTED}\nfinding; from a tool's output")
-    assert model.violations == []
     assert sorted(entries(pi)) == [
         ("findings", "kept", PROMOTED),
         ("findings", "proposed", "Osaka sold 1850 units on one day"),
@@ -80,14 +69,12 @@ def test_the_model_proposes_and_the_user_confirms(pi: Pi, data: list[Path]) -> N
         assert finding.trust == "derived", "the user has confirmed it, and not said it"
 
 
-def test_without_a_user_it_waits_and_the_next_session_has_the_tool(
-    pi: Pi, data: list[Path]
-) -> None:
+def test_without_a_user_it_waits_and_the_next_session_has_the_tool(pi: Pi) -> None:
     model = pi.serve([call("load-data"), "done"])
-    pi.print("Look at the data.", foredeck=True, extensions=data)
+    pi.print("Look at the data.", foredeck=True, extensions=[DATA_TOOL])
     first = {tool["name"] for tool in model.requests[-1].request.body["tools"]}
     model = pi.serve([call("load-data"), promote, "done"])
-    pi.print("Look again.", foredeck=True, extensions=data)
+    pi.print("Look again.", foredeck=True, extensions=[DATA_TOOL])
     tools = {tool["name"] for tool in model.requests[0].request.body["tools"]}
     assert tools - first == {"promote-finding"}
     assert told(model)[-1] == "Proposed. The user decides whether it is kept; go on meanwhile."

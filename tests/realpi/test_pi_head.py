@@ -29,15 +29,10 @@ def users_words(recorded: RecordedRequest) -> list[str]:
     return [text for text in found if text]
 
 
-def write_a_note(pi: Pi) -> None:
-    """A session of before, which has left a note behind."""
-    pi.serve([call("write", path="notes/release.md", content=NOTE), "kept"])
-    assert pi.print("keep a note", foredeck=True).code == 0
-
-
 @pytest.mark.parametrize("api", ["anthropic-messages", "openai-completions"])
 def test_it_stands_first_on_both_wires_and_outlives_the_engine(pi: Pi, api: Api) -> None:
-    write_a_note(pi)
+    pi.serve([call("write", path="notes/release.md", content=NOTE), "kept"])
+    assert pi.print("keep a note", foredeck=True).code == 0
     script = [call("bash", command="seq 300"), "one"]
     script += [call("write", path="notes/ideas.md", content="# Ideas\n"), "two", "three"]
     model = pi.serve(script, api=api)
@@ -46,7 +41,6 @@ def test_it_stands_first_on_both_wires_and_outlives_the_engine(pi: Pi, api: Api)
     assert rpc.kill_engine()
     rpc.prompt("Write down your ideas.")
     rpc.prompt("And now?")
-    assert model.violations == []
     requests = answered(model)
     assert users_words(requests[0]) == [HEAD, "What do I know?"]
     assert users_words(requests[-1])[:2] == [HEAD, "What do I know?"]
@@ -76,7 +70,6 @@ def test_after_a_pause_the_users_message_says_what_time_it_is(pi: Pi) -> None:
         "Go on.", "And on.", foredeck=True, arguments=["--continue"], environment=tokyo
     )
     assert ended.code == 0
-    assert model.violations == []
     _, second, third = answered(model)
     begun, went_on, *_ = users_words(third)
     assert begun == "Begin."

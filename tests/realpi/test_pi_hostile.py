@@ -53,10 +53,8 @@ def test_what_lies_outside_is_shown_only_once_a_tool_has_read_it(pi: Pi, tmp_pat
     )
     tools = ["--tools", "ls,read,edit,activate"]
     assert pi.print("look around", foredeck=True, arguments=tools).code == 0
-    assert model.violations == []
     shown = results(model.requests[-1])
-    refused = [text for text in shown if "no tool has read it: use read." in text]
-    assert len(refused) == 3
+    assert len([text for text in shown if "no tool has read it: use read." in text]) == 3
     assert any(text.endswith("of the project\n") for text in shown)
     assert any(text.endswith("nothing secret\n") for text in shown)
     assert all(SECRET not in recorded.request.text for recorded in model.requests)
@@ -92,33 +90,31 @@ def notes(pi: Pi) -> None:
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["before", "after"])
-def test_whoever_guards_read_is_asked_before_a_file_is_shown(
-    pi: Pi, tmp_path: Path, first: bool
-) -> None:
+def test_whoever_guards_read_is_asked_before_a_file_is_shown(pi: Pi, first: bool) -> None:
     notes(pi)
-    gate = tmp_path / "gate.ts"
-    gate.write_text(GATE)
     script = [
         [call("activate", id="[[Keys]]"), call("pin", id="notes/keys.md")],
         call("activate", id="[[Tides]]"),
         "done",
     ]
     model = pi.serve(script)
-    loaded = {"before" if first else "extensions": [gate]}
+    loaded = {"before" if first else "extensions": [GATE]}
     assert pi.print("what do I know?", foredeck=True, **loaded).code == 0
-    assert model.violations == []
     assert [text for text in errors(model.requests[-1]) if "keys are not for you" in text]
     assert len(errors(model.requests[-1])) == 2
     assert results(model.requests[-1])[-1].endswith("The harbour falls dry.\n")
     assert all(SECRET not in recorded.request.text for recorded in model.requests)
 
 
-def test_a_guard_that_gives_an_empty_reason_is_heeded_all_the_same(pi: Pi, tmp_path: Path) -> None:
+def test_a_guard_that_gives_an_empty_reason_is_heeded_all_the_same(pi: Pi) -> None:
     notes(pi)
-    gate = tmp_path / "gate.ts"
-    gate.write_text(GATE.replace("keys are not for you", ""))
     model = pi.serve([call("activate", id="[[Keys]]"), "done"])
-    assert pi.print("what do I know?", foredeck=True, extensions=[gate]).code == 0
+    assert (
+        pi.print(
+            "what do I know?", foredeck=True, extensions=[GATE.replace("keys are not for you", "")]
+        ).code
+        == 0
+    )
     (refused,) = errors(model.requests[-1])
     assert refused == "Tool execution was blocked"
     assert SECRET not in model.requests[-1].request.text
@@ -137,16 +133,11 @@ export default function (pi) {
 """
 
 
-def test_other_extensions_see_a_read_inside_the_call_that_shows_the_file(
-    pi: Pi, tmp_path: Path
-) -> None:
+def test_other_extensions_see_a_read_inside_the_call_that_shows_the_file(pi: Pi) -> None:
     notes(pi)
     path = str(pi.repo / "notes" / "tides.md")
-    sees = tmp_path / "sees.ts"
-    sees.write_text(SEES)
     model = pi.serve([call("activate", id="[[Tides]]"), "done"])
-    assert pi.print("what do I know?", foredeck=True, extensions=[sees]).code == 0
-    assert model.violations == []
+    assert pi.print("what do I know?", foredeck=True, extensions=[SEES]).code == 0
     seen = [json.loads(line) for line in (pi.repo / "seen.jsonl").read_text().splitlines()]
     (activate,) = model.requests[-1].request.results
     assert seen[:4] == [
@@ -158,14 +149,10 @@ def test_other_extensions_see_a_read_inside_the_call_that_shows_the_file(
     assert results(model.requests[-1])[0].endswith(TIDES)
 
 
-def test_where_read_is_another_extensions_only_what_it_has_read_is_shown(
-    pi: Pi, tmp_path: Path
-) -> None:
+def test_where_read_is_another_extensions_only_what_it_has_read_is_shown(pi: Pi) -> None:
     notes(pi)
-    own = tmp_path / "own.ts"
-    own.write_text(OWN_READ)
     model = pi.serve([call("activate", id="[[Tides]]"), "done"])
-    assert pi.print("what do I know?", foredeck=True, extensions=[own]).code == 0
+    assert pi.print("what do I know?", foredeck=True, extensions=[OWN_READ]).code == 0
     (refused,) = errors(model.requests[-1])
     assert "No read has shown" in refused
     assert "harbour" not in model.requests[-1].request.text
@@ -189,7 +176,7 @@ def test_the_real_pi_at_work_in_the_hostile_repository(pi: Pi, tmp_path: Path) -
     for _ in ("first", "second start"):
         model = pi.serve(script)
         run = pi.print("look around", foredeck=True)
-        assert (run.code, model.violations) == (0, [])
+        assert run.code == 0
         assert "foredeck leaves out of the project's configuration" in run.stderr
         requests = [recorded.request.text for recorded in model.requests]
         assert [text for text in requests if SECRET in text] == []
@@ -215,6 +202,5 @@ def test_pipes_where_files_are_expected_hold_nobody_up(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text("plain\n")
     model = pi.serve([call("read", path="a.txt"), call("bash", command="echo done"), "done"])
     assert pi.print("look around", foredeck=True).code == 0
-    assert model.violations == []
     assert "plain\n" in results(model.requests[-1])[0]
     assert all(stat.S_ISFIFO((home / name).stat().st_mode) for name in PIPES)

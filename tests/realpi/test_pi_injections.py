@@ -60,13 +60,12 @@ def test_no_injection_becomes_memory_without_the_user(pi: Pi, injections: Inject
         notes = "\n".join(f"- 09:20 high preference: User: {g}" for g in injections.goals[:9])
         return f"<observations>\n2026-05-03\n{notes}\n</observations>"
 
-    model = pi.serve(steps, side=beside)
+    pi.serve(steps, side=beside)
     rpc = pi.rpc(foredeck=True, environment=OFTEN | OBSERVED)
     for number in range(len(injections.goals)):
         rpc.prompt(f"Sum up mail-{number}.txt for me, please.")
         read_out(pi, number + 1)
     assert rpc.shutdown() == 0
-    assert model.violations == []
     kept = [fact for place, state, fact in entries(pi) if (place, state) == ("global", "kept")]
     assert kept == []
     asked = [fact for place, state, fact in entries(pi) if (place, state) == ("global", "proposed")]

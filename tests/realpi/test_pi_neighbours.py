@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from foredeck.model.call_values import Ack
 from foredeck.model.documents import ToolcallDocument
 from foredeck_bench.twin.steps import call
 from foredeck_lab.cost_command import cost_text
-from harness import Asked, Pi, both_versions
+from harness import SMALL, TALK, TEXT, Asked, Pi, both_versions
 from observed import (
     answered,
     assert_stable,
@@ -26,10 +25,6 @@ from observed import (
     session_of,
     stored,
 )
-
-TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
-SMALL = {"compaction": {"enabled": True, "reserveTokens": 4000, "keepRecentTokens": 2000}}
-TALK = "a word or two more " * 600
 
 OWNS_COMPACTION = """
 export default function (pi) {
@@ -88,14 +83,7 @@ export default function (pi) {
 """
 
 
-def extension(tmp_path: Path, source: str) -> Path:
-    """A file with an extension."""
-    path = tmp_path / "other.ts"
-    path.write_text(source)
-    return path
-
-
-def placed(other: Path, *, first: bool) -> dict[str, Any]:
+def placed(other: str, *, first: bool) -> dict[str, Any]:
     """Loaded before foredeck or after it, as arguments of a start."""
     return {"before" if first else "extensions": [other]}
 
@@ -107,11 +95,10 @@ def contents(pi: Pi, tool: str) -> list[str | None]:
         return [document.content for document in found if document and document.tool == tool]
 
 
-def test_another_extension_owns_compaction(pi: Pi, tmp_path: Path) -> None:
+def test_another_extension_owns_compaction(pi: Pi) -> None:
     """It cancels the user's first compaction and writes the second."""
-    other = extension(tmp_path, OWNS_COMPACTION)
     model = pi.serve([f"Answer {n}. {TALK}" for n in range(3)] + ["on", "and on"], settings=SMALL)
-    rpc = pi.rpc(foredeck=True, before=[other])
+    rpc = pi.rpc(foredeck=True, before=[OWNS_COMPACTION])
     for number in range(3):
         rpc.prompt(f"Question {number}")
     with pytest.raises(Exception, match=r"[Cc]ancel"):
@@ -119,7 +106,6 @@ def test_another_extension_owns_compaction(pi: Pi, tmp_path: Path) -> None:
     rpc.prompt("Go on.")
     assert rpc.compact()["summary"] == "A summary of another extension."
     rpc.prompt("And on.")
-    assert model.violations == []
     sent = answered(model)
     assert_stable(sent[:4])
     assert "A summary of another extension." in sent[4].request.text
@@ -135,15 +121,13 @@ def test_another_extension_owns_compaction(pi: Pi, tmp_path: Path) -> None:
         assert len(calls_of(store)) == len(sent)
 
 
-def test_a_bash_of_another_extension_is_kept_as_it_gave_it(pi: Pi, tmp_path: Path) -> None:
+def test_a_bash_of_another_extension_is_kept_as_it_gave_it(pi: Pi) -> None:
     model = pi.serve([call("bash", command="ls"), "done", call("bash", command="ls"), "end"])
-    other = extension(tmp_path, REPLACES_BASH)
-    rpc = pi.rpc(foredeck=True, extensions=[other])
+    rpc = pi.rpc(foredeck=True, extensions=[REPLACES_BASH])
     rpc.prompt("work")
     rpc.prompt("more")
     (told,) = notified(rpc)
     assert told.startswith("Another extension replaces Pi's own bash")
-    assert model.violations == []
     ran = "ran elsewhere: ls\n" * 60
     first, again = results(answered(model)[-1])
     assert first.endswith(ran)
@@ -154,13 +138,11 @@ def test_a_bash_of_another_extension_is_kept_as_it_gave_it(pi: Pi, tmp_path: Pat
 
 @pytest.mark.parametrize("first", [True, False], ids=["before", "after"])
 def test_a_request_that_another_extension_rewrites_goes_out_as_it_left_it(
-    pi: Pi, tmp_path: Path, first: bool
+    pi: Pi, first: bool
 ) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     model = pi.serve([call("read", path="a.txt"), call("read", path="a.txt"), "done"])
-    other = extension(tmp_path, REWRITES_REQUESTS)
-    run = pi.print("work", foredeck=True, **placed(other, first=first))
-    assert (run.code, model.violations) == (0, [])
+    assert pi.print("work", foredeck=True, **placed(REWRITES_REQUESTS, first=first)).code == 0
     assert [r.request.body["metadata"] for r in answered(model)] == [{"user_id": "other"}] * 3
     assert results(answered(model)[-1])[1].startswith("Unchanged: ")
     assert_stable(answered(model))
@@ -173,14 +155,13 @@ REWRITTEN = "Another extension changes requests on their way to the model"
     ("source", "first"), [(NUDGES, True), (REDACTS_IN_PLACE, True), (REDACTS_IN_PLACE, False)]
 )
 def test_who_rewrites_what_was_sent_before_is_told_of_once(
-    pi: Pi, tmp_path: Path, source: str, first: bool
+    pi: Pi, source: str, first: bool
 ) -> None:
     """And the hits that this loses are put down to it."""
-    model = pi.serve([f"Answer {n}." for n in range(4)])
-    other = extension(tmp_path, source)
+    pi.serve([f"Answer {n}." for n in range(4)])
     prompts = [f"Question {n}: {TALK}" for n in range(4)]
-    run = pi.print(*prompts, foredeck=True, **placed(other, first=first))
-    assert (run.code, model.violations) == (0, [])
+    run = pi.print(*prompts, foredeck=True, **placed(source, first=first))
+    assert run.code == 0
     assert run.stderr.count(REWRITTEN) == 1
     assert f"{REWRITTEN} (messages from number 1 on)" in run.stderr
     with stored(pi) as store:
@@ -188,19 +169,17 @@ def test_who_rewrites_what_was_sent_before_is_told_of_once(
         lines = account_of(list(StoredCalls(store, session_of(store))), AccountingMethod()).lines
     assert Ack(2, "rewritten", "messages from number 1 on") in acks
     # Of the last call only the next one could tell.
-    causes = {cause for line in lines[:-1] for cause in line.lost}
-    assert causes == {"another extension"}
+    assert {cause for line in lines[:-1] for cause in line.lost} == {"another extension"}
 
 
 def test_who_puts_another_request_in_the_stead_of_ours_shows_in_what_the_provider_counts(
-    pi: Pi, tmp_path: Path
+    pi: Pi,
 ) -> None:
     """Pi shows nobody what the extension that it asks last has made of a request."""
-    model = pi.serve([f"Answer {n}." for n in range(4)])
-    other = extension(tmp_path, NUDGES)
+    pi.serve([f"Answer {n}." for n in range(4)])
     prompts = [f"Question {n}: {TALK}" for n in range(4)]
-    run = pi.print(*prompts, foredeck=True, extensions=[other])
-    assert (run.code, run.stderr, model.violations) == (0, "", [])
+    run = pi.print(*prompts, foredeck=True, extensions=[NUDGES])
+    assert (run.code, run.stderr) == (0, "")
     with stored(pi) as store:
         account = account_of(list(StoredCalls(store, session_of(store))), AccountingMethod())
     assert {cause for line in account.lines for cause in line.lost} == {"unexplained"}
@@ -225,7 +204,6 @@ def test_searching_tools_list_and_leave_content_alone(pi: Pi) -> None:
     rpc = pi.rpc(foredeck=True, arguments=tools)
     rpc.prompt("search")
     rpc.prompt("more")
-    assert model.violations == []
     assert_stable(answered(model))
     assert TEXT in results(answered(model)[-1])[0]
     assert results(answered(model)[-1])[-1].endswith("is above.")
@@ -256,7 +234,6 @@ def test_nested_calls_of_code_mode_change_no_script(pi: Pi) -> None:
     rpc = pi.rpc(foredeck=True, arguments=["--tools", "+codemode"])
     rpc.prompt("run it")
     rpc.prompt("more")
-    assert model.violations == []
     assert f"{len(TEXT)} line 0:" in results(answered(model)[-1])[1]
     assert_stable(answered(model))
     assert "Script completed" in str(contents(pi, "codemode")[0])
@@ -275,13 +252,10 @@ def test_nested_calls_of_code_mode_and_their_files_can_be_had(pi: Pi, asked: Ask
         "const a = await tools.read({ path: 'a.txt' }); "
         "await tools.write({ path: 'b.txt', content: a }); return 'copied';"
     )
-    model = pi.serve(
-        [call("codemode", code=script), [call("activate", id="a.txt")], "done"],
-    )
+    model = pi.serve([call("codemode", code=script), [call("activate", id="a.txt")], "done"])
     rpc = pi.rpc(foredeck=True, arguments=["--tools", "+codemode"])
     rpc.prompt("run it")
     rpc.command("/foredeck")
-    assert model.violations == []
     at = handle(pi, "/a.txt")
     assert results(model.requests[-1])[1] == f"{at}\n{TEXT}"
     listed = notified(rpc)[-1]

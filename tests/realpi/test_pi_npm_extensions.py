@@ -75,7 +75,6 @@ def test_their_tools_and_ours_work_in_one_session(pi: Pi, others: list[Path], fi
     rpc = start(pi, others, first=first)
     rpc.prompt("work")
     rpc.prompt("more")
-    assert model.violations == []
     assert model.steps_left == 0
     sent = [r for r in answered(model) if SUBAGENTS_TOOLS not in r.request.tools]
     assert len(sent) == 7

@@ -6,7 +6,6 @@ import json
 import re
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -85,7 +84,6 @@ def test_chat_is_observed_while_the_agent_works_and_leaves_at_a_rebase(
     assert NOTE in last
     assert "Answer 0." not in last, "what it stands for has left"
     assert "Question 0" in last, "what the user said in few words stays"
-    assert model.violations == []
     first = observations(pi)[0]
     assert (first["observed_by"], first["mode"]) == ("model", "default")
     rpc.command("/foredeck cost")
@@ -113,7 +111,6 @@ def test_where_it_costs_less_the_last_prompt_is_asked_from_the_cache(pi: Pi) -> 
     rpc.command("/foredeck observe status")
     assert "(asked with the last prompt, expected $" in notified(rpc)[-1]
     prompts(rpc, 1, first=2)
-    assert model.violations == []
 
 
 def goes_on_from(question: RecordedRequest, sent: RecordedRequest) -> bool:
@@ -143,7 +140,6 @@ def test_an_observer_that_is_of_no_use_replaces_nothing(pi: Pi, kind: str) -> No
     # Each time once more, with what could not be read: when 500, 1000, 2000 and 4000 tokens wait.
     assert len(observers(model)) <= 8, "it is not asked at every call"
     assert (pi.repo / "kept").exists()
-    assert model.violations == []
 
 
 def test_the_agent_works_on_while_the_observer_is_slow_and_ends_before_it(pi: Pi) -> None:
@@ -163,8 +159,7 @@ def test_the_agent_works_on_while_the_observer_is_slow_and_ends_before_it(pi: Pi
         assert kept.fields["outcome"] == "cancelled"
         (lease,) = store.query("observing")
         assert lease.fields["work"] is None
-    again = pi.rpc(foredeck=True, environment=OBSERVED, arguments=["--continue"])
-    again.prompt("Question 4")
+    pi.rpc(foredeck=True, environment=OBSERVED, arguments=["--continue"]).prompt("Question 4")
     assert "Question 0" in answered(model)[-1].request.text
 
 
@@ -183,7 +178,6 @@ def test_the_users_compaction_has_all_of_the_chat_observed(pi: Pi) -> None:
     assert "Continue the work." in last, "the summary is the model's"
     (found,) = observations(pi)
     assert NOTE in found["remarks"][0]["content"]
-    assert model.violations == []
 
 
 def by_what_it_shows(request: ModelRequest) -> StepResult | None:
@@ -196,11 +190,9 @@ def by_what_it_shows(request: ModelRequest) -> StepResult | None:
     return f"<observations>\n2026-05-03\n{noted}\n</observations>"
 
 
-def test_a_branch_sees_what_was_noted_of_its_own_past_alone(pi: Pi, tmp_path: Path) -> None:
-    extension = tmp_path / "goto.ts"
-    extension.write_text(GOTO)
+def test_a_branch_sees_what_was_noted_of_its_own_past_alone(pi: Pi) -> None:
     model = pi.serve(work(10), api="openai-completions", side=by_what_it_shows)
-    rpc = pi.rpc(foredeck=True, extensions=[extension], environment=OBSERVED)
+    rpc = pi.rpc(foredeck=True, extensions=[GOTO], environment=OBSERVED)
     prompts(rpc, 5)
     until(lambda: "answer number 2" in noted(pi))
     rpc.command(f"/goto {answer_of(rpc.entries(), 'Answer 1.')}")
@@ -218,7 +210,6 @@ def test_a_branch_sees_what_was_noted_of_its_own_past_alone(pi: Pi, tmp_path: Pa
     assert "answer number 6" in last
     assert "Answer 6." not in last
     assert "answer number 2" not in last
-    assert model.violations == []
 
 
 def noted(pi: Pi) -> str:

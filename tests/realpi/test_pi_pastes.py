@@ -39,7 +39,6 @@ def test_a_paste_folds_in_a_later_turn_and_comes_back(pi: Pi) -> None:
     assert document.content == PASTE
     for number in range(4):
         rpc.prompt(f"Question {number}")
-    assert model.violations == []
     first, *_, last = answered(model)
     assert PASTE in first.request.text
     assert results(last)[-1] == f"{handle(pi)}\n{PASTE}"

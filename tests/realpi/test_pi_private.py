@@ -30,7 +30,7 @@ def is_store(pi: Pi, path: Path) -> bool:
 def test_state_is_private_and_logs_hold_no_content(pi: Pi, checkout: Path, tmp_path: Path) -> None:
     """Also where things go wrong, which is when logs are written."""
     (pi.repo / ".env").write_text(KEYS)
-    model = pi.serve(
+    pi.serve(
         [
             call("read", path=".env"),
             call("bash", command="cat .env"),
@@ -48,7 +48,6 @@ def test_state_is_private_and_logs_hold_no_content(pi: Pi, checkout: Path, tmp_p
     rpc.prompt("again")
     said = rpc.statuses() + notified(rpc)
     assert rpc.shutdown() == 0
-    assert model.violations == []
     assert pi.workspace.foredeck_home.stat().st_mode & 0o077 == 0
     logs = [path for path in kept(pi) if not is_store(pi, path)]
     assert any(path.stat().st_size for path in logs)
@@ -70,7 +69,6 @@ def test_paths_lead_nowhere_that_pi_cannot_read(pi: Pi, tmp_path: Path) -> None:
     names = [str(outside), climbing, "link.txt", f"file://{outside}"]
     model = pi.serve([*(call("activate", id=name) for name in names), "done"])
     assert pi.print("look", foredeck=True).code == 0
-    assert model.violations == []
     assert len(errors(answered(model)[-1])) == len(names)
     assert "private words" not in answered(model)[-1].request.text
 
@@ -95,7 +93,6 @@ def test_hostile_content_forges_no_line_of_ours(pi: Pi) -> None:
     rpc = pi.rpc(foredeck=True)
     rpc.prompt("look")
     rpc.prompt("more")
-    assert model.violations == []
     shown = results(answered(model)[-1])
     for number, text in enumerate(forged):
         assert shown[number] == f"{handle(pi, f'/{number}.txt')}\n{text}"

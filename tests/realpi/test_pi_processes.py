@@ -11,11 +11,11 @@ from threading import Event
 
 import pytest
 
-from faults import ASSEMBLE, TEXT, WORK, complaints, count_of, hostile, sent_records, wait_for_count
+from faults import ASSEMBLE, WORK, complaints, count_of, hostile, sent_records, wait_for_count
 from foredeck_bench.scripted.pi_process import MARK
 from foredeck_bench.twin.request import ModelRequest
 from foredeck_bench.twin.steps import ToolCall, call
-from harness import PATIENCE_S, Pi, both_versions
+from harness import PATIENCE_S, TEXT, Pi, both_versions
 from observed import answered, assert_stable, calls_of, last_result, notified, results, stored
 
 
@@ -57,7 +57,6 @@ def test_an_engine_killed_between_prompts_comes_back(pi: Pi) -> None:
     assert rpc.kill_engine()
     rpc.prompt("more")
     rpc.prompt("end")
-    assert model.violations == []
     assert_stable(answered(model))
     assert len(rpc.engines()) == 1
     with stored(pi) as store:
@@ -72,11 +71,7 @@ def test_esc_does_not_wait_for_an_engine_that_hangs(pi: Pi, checkout: Path, tmp_
         return "third" if request.results else call("bash", command="seq 300")
 
     model = pi.serve(answer)
-    environment = hostile(
-        checkout,
-        tmp_path,
-        (ASSEMBLE, 2, "ignore"),
-    )
+    environment = hostile(checkout, tmp_path, (ASSEMBLE, 2, "ignore"))
     rpc = pi.rpc(foredeck=True, environment=environment)
     rpc.prompt("one")
     start = len(rpc.events)
@@ -85,7 +80,6 @@ def test_esc_does_not_wait_for_an_engine_that_hangs(pi: Pi, checkout: Path, tmp_
     rpc.abort()
     rpc.wait_idle(start)
     rpc.prompt("three")
-    assert model.violations == []
     assert results(model.requests[-1])[-1].startswith("@")
     assert notified(rpc) == []
 
@@ -97,7 +91,7 @@ def test_many_deaths_never_lose_a_result(pi: Pi, checkout: Path, tmp_path: Path)
     count = 14
     model = pi.serve([*(call("bash", command=f"seq {n}00 {n}99") for n in range(1, count)), "end"])
     run = pi.print("work", foredeck=True, environment=hostile(checkout, tmp_path, *faults))
-    assert (run.code, run.stdout.strip(), model.violations) == (0, "end", [])
+    assert (run.code, run.stdout.strip()) == (0, "end")
     for n, text in enumerate(results(model.requests[-1]), start=1):
         assert f"{n}00\n{n}01\n" in text
     assert_stable(answered(model))
@@ -125,7 +119,6 @@ def test_an_engine_that_hangs_for_good_is_replaced(pi: Pi, checkout: Path, tmp_p
     # Until its successor has answered in time, however busy the machine is.
     while not (opened() >= 2 and last_result(model.requests[-1]).startswith("@")):
         rpc.prompt("go on")
-    assert model.violations == []
     assert len(notified(rpc)) == 1
     assert_stable(answered(model))
     with stored(pi) as store:

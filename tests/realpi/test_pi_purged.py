@@ -35,5 +35,4 @@ def test_a_leaked_key_is_gone_and_the_session_goes_on(pi: Pi, asked: Asked) -> N
 
     # Pi's own file has it still: what the user was told, and what the model goes on reading.
     assert pi.print("Go on.", foredeck=True, arguments=["--continue"]).code == 0
-    assert model.violations == []
     assert len(answered(model)) == 4

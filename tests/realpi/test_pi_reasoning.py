@@ -33,7 +33,6 @@ def test_after_a_pause_reasoning_stays_that_is_worth_more(
     rpc = pi.rpc(foredeck=True, arguments=["--thinking", "low"], environment=COLD)
     rpc.prompt("count")
     rpc.prompt("what now?")
-    assert model.violations == []
     last = answered(model)[-1]
     kept = [block for m in last.request.messages for block in thoughts(m)]
     whole = ["\n" in text for text in results(last)]

@@ -28,7 +28,6 @@ def test_a_persons_rename_between_two_calls_is_announced_as_one(pi: Pi) -> None:
     (pi.repo / "a.txt").rename(pi.repo / "b.txt")
     rpc.prompt("go on")
     rpc.prompt("and on")
-    assert model.violations == []
     notice = announced(pi, "a.txt", "b.txt")
     told = model.requests[2].request.newest
     assert [block["text"] for block in told["content"]] == ["go on", notice]
@@ -72,7 +71,6 @@ def test_a_rename_while_pi_is_closed_is_one_when_it_is_opened_again(pi: Pi) -> N
     (pi.repo / "a.txt").rename(pi.repo / "lib" / "b.txt")
     again = pi.rpc(foredeck=True, arguments=["--continue"])
     again.prompt("go on")
-    assert model.violations == []
     assert announced(pi, "a.txt", "lib/b.txt") in model.requests[-1].request.text
     new = handle(pi, "/lib/b.txt")
     assert results(model.requests[-1])[-1] == f"{new} is above."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import re
-from pathlib import Path
 from threading import Event
 
 from foredeck.context.state.stored_chat import chat_fields
@@ -49,7 +48,7 @@ def test_results_carry_handles_and_rereads_collapse(pi: Pi) -> None:
         ]
     )
     ended = pi.print("go", foredeck=True)
-    assert (ended.code, ended.stdout.strip(), model.violations) == (0, "done", [])
+    assert (ended.code, ended.stdout.strip()) == (0, "done")
     a, b, c, again, *failed, part = results(model.requests[-1])
     for name, text in zip("abc", (a, b, c), strict=True):
         expected = LONG.replace("line", f"{name}-line")
@@ -67,7 +66,6 @@ def test_an_image_passes_as_it_is(pi: Pi) -> None:
     (pi.repo / "red.png").write_bytes(png())
     model = pi.serve([call("read", path="red.png"), call("read", path="red.png"), "done"])
     assert pi.print("look", foredeck=True).code == 0
-    assert model.violations == []
     data = base64.b64encode(png()).decode()
     sent = [str(message) for message in model.requests[-1].request.messages]
     assert sum(data in text for text in sent) == 2
@@ -89,7 +87,6 @@ def test_empty_results_and_errors_pass_valid(pi: Pi) -> None:
         api="openai-completions",
     )
     assert pi.print("go", foredeck=True).stdout.strip() == "done"
-    assert model.violations == []
     assert len(results(model.requests[-1])) == 5
 
 
@@ -124,7 +121,6 @@ def test_an_aborted_run_goes_on(pi: Pi) -> None:
     rpc.wait_idle(start)
     released.set()
     rpc.prompt("go on")
-    assert model.violations == []
     last = model.requests[-1].request
     assert [text for text in ("start", "again", "go on") if text not in last.text] == []
     assert last_result(model.requests[-1]) == "hi\n"
@@ -147,14 +143,9 @@ export default function (pi) {
 """
 
 
-def test_custom_messages_of_another_extension_pass_and_are_kept_whole(
-    pi: Pi, tmp_path: Path
-) -> None:
-    extension = tmp_path / "note.ts"
-    extension.write_text(CUSTOM)
+def test_custom_messages_of_another_extension_pass_and_are_kept_whole(pi: Pi) -> None:
     model = pi.serve([call("bash", command="seq 300"), "done", "fine"])
-    assert pi.print("go", "and on", foredeck=True, extensions=[extension]).code == 0
-    assert model.violations == []
+    assert pi.print("go", "and on", foredeck=True, extensions=[CUSTOM]).code == 0
     assert model.requests[-1].request.text.count("A note of another extension.") == 2
     assert_stable(answered(model))
     with stored(pi) as store:
@@ -174,7 +165,6 @@ def test_what_the_user_ran_is_in_the_prompt(pi: Pi) -> None:
     rpc.send("bash", command="echo seen by the model")
     rpc.send("bash", command="echo kept from the model", excludeFromContext=True)
     rpc.prompt("go on")
-    assert model.violations == []
     text = model.requests[-1].request.text
     assert "seen by the model" in text
     assert "kept from the model" not in text
@@ -190,7 +180,7 @@ def test_a_reply_cut_off_by_the_network_is_tried_again(pi: Pi) -> None:
         [call("bash", command="seq 300"), Reply((Text("x" * 4000),), cut=True), last, "more"]
     )
     ended = pi.print("go", "on", foredeck=True)
-    assert (ended.code, ended.stdout.strip(), model.violations) == (0, "more", [])
+    assert (ended.code, ended.stdout.strip()) == (0, "more")
     assert '"type":"context_edit"' in pi.workspace.session_files()[-1].read_text()
     assert_stable([r for r in answered(model) if r.complete])
 
@@ -214,7 +204,6 @@ def test_what_the_user_says_meanwhile_passes(pi: Pi) -> None:
     rpc.send("follow_up", message="afterwards this")
     released.set()
     rpc.wait_idle(start)
-    assert model.violations == []
     assert model.steps_left == 0
     text = model.requests[-1].request.text
     assert text.index("look at this") < text.index("and mind that") < text.index("afterwards this")
@@ -236,11 +225,9 @@ def test_layout_pools_sends_valid_prompts(pi: Pi) -> None:
             "end",
         ]
     )
-    environment = {"FOREDECK_LAYOUT": "pools"}
-    ended = pi.print("work", "go on", foredeck=True, environment=environment)
-    assert (ended.code, ended.stderr, model.violations) == (0, "", [])
-    last = model.requests[-1].request
-    assert last.text.count("line 119: the quick brown fox") == 1
+    ended = pi.print("work", "go on", foredeck=True, environment={"FOREDECK_LAYOUT": "pools"})
+    assert (ended.code, ended.stderr) == (0, "")
+    assert model.requests[-1].request.text.count("line 119: the quick brown fox") == 1
     assert is_reference(results(model.requests[-1])[0])
     with stored(pi) as store:
         assert_recorded(store, session_of(store), model.requests)

@@ -8,10 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from foredeck_bench.twin.steps import call
-from harness import Pi, both_versions
+from harness import TEXT, Pi, both_versions
 from observed import answered, assert_recorded, assert_stable, calls_of, messages, notified, stored
-
-TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
 
 COUNTS_STARTS = """
 import { appendFileSync } from "node:fs";
@@ -66,7 +64,6 @@ def test_sessions_replaced_over_rpc_are_each_opened_once(pi: Pi, tmp_path: Path)
     rpc.prompt("back in the first")
     assert len({s["sessionId"] for s in (first, forked, cloned, new)}) == 4
     assert starts.read_text().split().count("fork") in (2, 4), "Pi 1.5 says each twice"
-    assert model.violations == []
     assert notified(rpc) == []
     sent = answered(model)
     assert_stable(sent[:4])
@@ -104,7 +101,6 @@ def test_a_reload_leaves_bytes_sets_and_one_engine(pi: Pi, tmp_path: Path) -> No
     rpc.prompt("and again")
     assert starts.read_text().split() == ["startup", "reload", "reload"]
     assert len(rpc.engines()) == 1
-    assert model.violations == []
     assert_stable(answered(model))
     with stored(pi) as store:
         assert_recorded(store, rpc.state()["sessionId"], answered(model))

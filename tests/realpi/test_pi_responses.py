@@ -26,7 +26,6 @@ def test_it_folds_in_later_turns_and_keeps_its_id(pi: Pi) -> None:
     model = pi.serve([LONG, *map(str, range(6))], api="openai-responses")
     turns = ["plan it", *["go on"] * 6]
     assert pi.print(*turns, foredeck=True, environment=HASTY).stdout.strip()
-    assert model.violations == []
     before, after = (first_answer(model.requests[number]) for number in (1, -1))
     assert before["content"] == LONG
     assert "chars folded>" in after["content"]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from foredeck_bench.twin.steps import call
-from harness import Pi
+from harness import TEXT, Pi
 from observed import answered, assert_stable, results, stored
 
-TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
 CHANGED = "changed on disk"
 
 
@@ -33,7 +32,6 @@ def test_two_agents_are_each_told_once_of_the_others_change(pi: Pi) -> None:
     one.prompt("edit, one")
     two.prompt("go on, two")
     one.prompt("go on, one")
-    assert model.violations == []
     sent = answered(model)
     of_one, of_two = [*sent[:2], *sent[5:7], sent[8]], [*sent[2:5], sent[7]]
     for requests in (of_one, of_two):

@@ -17,10 +17,9 @@ TYPED = "Never use tabs in Python files."
 
 def obeying(request: ModelRequest) -> str:
     """Takes every sentence of the user's messages for their lasting preference."""
-    turns = re.findall(r"turn-(\d+) \(user\):\n((?:  .*\n?)*)", material(request))
     return "\n".join(
         f"preference|turn-{turn}|{sentence}|{sentence}"
-        for turn, said in turns
+        for turn, said in re.findall(r"turn-(\d+) \(user\):\n((?:  .*\n?)*)", material(request))
         for sentence in (GOAL, TYPED)
         if sentence in said
     )
@@ -53,8 +52,7 @@ def test_a_template_and_a_skill_are_not_the_users_word(pi: Pi) -> None:
 def test_the_text_of_a_file_is_not_the_users_word_however_it_was_brought(pi: Pi) -> None:
     pi.serve(["done"], side=extractor(obeying))
     write(pi.repo, "docs/issue.txt", f"To do:\n{GOAL.upper()}\n")
-    rpc = pi.rpc(foredeck=True, environment=ASKED)
-    rpc.prompt(f"Fix the parser. {GOAL} {TYPED}")
+    pi.rpc(foredeck=True, environment=ASKED).prompt(f"Fix the parser. {GOAL} {TYPED}")
     read_out(pi)
     assert lasting(pi) == [("kept", TYPED), ("proposed", GOAL)]
 
@@ -78,10 +76,9 @@ export default function (pi) {
 """
 
 
-def test_of_what_another_extension_blocks_nothing_is_stored(pi: Pi, tmp_path: Path) -> None:
+def test_of_what_another_extension_blocks_nothing_is_stored(pi: Pi) -> None:
     model = pi.serve(["done"], side=extractor(lambda request: obeying(request) or "NONE"))
-    blocker = write(tmp_path, "blocker.ts", BLOCKER)
-    rpc = pi.rpc(foredeck=True, extensions=[blocker], environment=ASKED)
+    rpc = pi.rpc(foredeck=True, extensions=[BLOCKER], environment=ASKED)
     rpc.command(f"Fix the parser. {TYPED}")
     rpc.prompt("Look at the parser and its tables.")
     read_out(pi)

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from foredeck_bench.twin.steps import Step
-from harness import Pi, both_versions
+from harness import SMALL, TALK, Pi, both_versions
 from observed import answered, assert_stable, messages, notified, stored
-from test_pi_compaction import SMALL, TALK, compactions
+from test_pi_compaction import compactions
 from test_pi_interactive import ask
 
 BIG = {"compaction": {"enabled": True, "reserveTokens": 4000, "keepRecentTokens": 5000}}
@@ -39,7 +39,6 @@ def test_with_nothing_after_it_a_compaction_is_as_if_it_had_not_been(pi: Pi) -> 
     rpc.command("/foredeck uncompact")
     assert "is taken back" in notified(rpc)[-1]
     rpc.prompt("Go on.")
-    assert model.violations == []
     before, after = answered(model)[-2:]
     assert messages(after)[: len(messages(before))] == messages(before)
     assert taken_back(pi) == [True]
@@ -56,7 +55,6 @@ def test_with_chat_after_it_that_stays(pi: Pi) -> None:
     compacted = answered(model)[-1]
     rpc.command("/foredeck uncompact")
     rpc.prompt("Go on.")
-    assert model.violations == []
     first, after = answered(model)[2], answered(model)[-1]
     assert messages(after)[: len(messages(first))] == messages(first)
     assert compactions(rpc.entries())[0]["summary"] in compacted.request.text
@@ -73,7 +71,6 @@ def test_the_messages_are_put_back_at_each_call(pi: Pi) -> None:
     assert len(compactions(rpc.entries())) == 1
     rpc.prompt("Go on.")
     rpc.prompt("And on.")
-    assert model.violations == []
     first, *_, last, newest = answered(model)[3:]
     assert messages(last)[: len(messages(first))] == messages(first)
     assert_stable([last, newest])
@@ -84,7 +81,6 @@ def test_the_messages_are_put_back_at_each_call(pi: Pi) -> None:
     again.command("/foredeck off")
     again.prompt("Without.")
     assert f"Answer 0. {TALK}" not in answered(model)[-1].request.text
-    assert model.violations == []
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
@@ -107,7 +103,6 @@ def test_a_person_takes_compactions_back_at_the_terminal(pi: Pi) -> None:
         typed.wait_for("taken back: until the next")
         ask(typed, "Question at the end", "at last")
         assert typed.quit() == 0
-    assert model.violations == []
     fourth, between, *_, last = answered(model)[3:]
     assert messages(between)[: len(messages(fourth))] == messages(fourth)
     assert messages(last)[: len(messages(between))] == messages(between)

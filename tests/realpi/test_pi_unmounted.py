@@ -67,7 +67,6 @@ def test_gone_is_not_deleted(pi: Pi) -> None:
     for recorded in model.requests:
         assert "on disk" not in recorded.request.text
         assert "moved to" not in recorded.request.text
-    assert model.violations == []
     assert any(TEXT in str(message) or "line 29" in str(message) for message in messages(recorded))
 
 

@@ -12,12 +12,11 @@ from pathlib import Path
 import pytest
 
 from foredeck_bench.twin.steps import call
-from harness import Pi, on_either
+from harness import TEXT, Pi, on_either
 from terminal import DOWN, ENTER, ESCAPE, TerminalPi
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
 
-TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
 SMALL = pytest.mark.parametrize("size", [(80, 24)], ids=["80x24"])
 
 

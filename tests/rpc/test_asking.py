@@ -77,10 +77,6 @@ def answered(result: Any) -> bytes:
     return line({"jsonrpc": "2.0", "id": "e1", "result": result})
 
 
-def failed(code: int, message: str) -> bytes:
-    return line({"jsonrpc": "2.0", "id": "e1", "error": {"code": code, "message": message}})
-
-
 def test_a_prompt_that_is_asked_again_stays_as_it_is() -> None:
     given = QUESTION.model_dump(exclude_none=True)
     for more in ({"system": "Be brief."}, {"messages": given["messages"] * 2}):
@@ -104,7 +100,8 @@ async def test_only_what_is_said_is_sent_and_the_answer_comes_back(wire: Wire) -
 )
 async def test_each_refusal_has_its_error(wire: Wire, code: int, kind: type[ForedeckError]) -> None:
     task = await asked(wire)
-    await wire.feed(failed(code, "choose one with /model"))
+    error = {"code": code, "message": "choose one with /model"}
+    await wire.feed(line({"jsonrpc": "2.0", "id": "e1", "error": error}))
     with pytest.raises(kind) as raised:
         await task
     assert type(raised.value) is kind

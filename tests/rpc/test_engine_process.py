@@ -229,8 +229,7 @@ def test_errors_of_the_engine_cross_with_their_code_and_text(one_engine: EngineP
 
 
 def test_a_bug_in_the_engine_is_an_error_and_a_log_entry(engine: EngineProcess) -> None:
-    response = engine.ask(5, "command", {"session": "s", "name": "crash"})
-    assert response["error"] == {
+    assert engine.ask(5, "command", {"session": "s", "name": "crash"})["error"] == {
         "code": -32603,
         "message": "internal error: ZeroDivisionError: a bug",
     }
@@ -312,8 +311,7 @@ def test_stray_prints_never_reach_the_host(engine: EngineProcess) -> None:
 
 
 def test_the_engine_can_speak_to_the_user(engine: EngineProcess) -> None:
-    told = engine.ask(5, "command", {"session": "s", "name": "tell", "args": "look"})
-    assert told == {
+    assert engine.ask(5, "command", {"session": "s", "name": "tell", "args": "look"}) == {
         "jsonrpc": "2.0",
         "method": "host/notify",
         "params": {"level": "info", "text": "look"},

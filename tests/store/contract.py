@@ -31,10 +31,7 @@ def store(factory: StoreFactory) -> Store:
 
 def contents(store: Store, id: str) -> list[str | None]:
     """The content of every version, oldest first, each read as of its own token."""
-    found = []
-    for head in store.history(id):
-        found.append(store.get(id, Document, head.token).content)
-    return found
+    return [store.get(id, Document, head.token).content for head in store.history(id)]
 
 
 class VersionContract:

@@ -102,11 +102,10 @@ class SampleSession:
 
     def toolcall(self, id: str, blobs: dict[str, bytes], **fields: Any) -> ToolcallDocument:
         """A result with an image, its whole output, and long arguments."""
-        arguments = {"path": "/repo/a.py", "content": "long argument\n" * 80}
         return ToolcallDocument(
             id=id,
             tool="write",
-            args=pack(arguments, blobs),
+            args=pack({"path": "/repo/a.py", "content": "long argument\n" * 80}, blobs),
             args_display="/repo/a.py",
             chat_ref=chat_id(self.id),
             turn_ref=f"turn:{self.id}:{self.calls + 1}",

@@ -36,10 +36,11 @@ def openers(runtime: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         private_node(tmp_path / "one", runtime, "kafka") as one,
         private_node(tmp_path / "two", runtime, "kafka") as two,
     ):
-        made = []
-        for node in (one, two):
-            made.append(partial(open_xtdb, node.running().url, token=node.token(), **options))
-        yield made[0], made[1]
+        first, second = (
+            partial(open_xtdb, node.running().url, token=node.token(), **options)
+            for node in (one, two)
+        )
+        yield first, second
 
 
 def test_both_machines_tell_the_same_history(openers: Openers) -> None:

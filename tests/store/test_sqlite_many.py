@@ -20,10 +20,9 @@ LONG = "much the same line\n" * 500
 
 def transactions() -> list[tuple[Origin, Batch]]:
     """Not in the order of their times; one text stands in two of them."""
-    times = [30, 10, 20]
     return [
         (Origin(Token(f"feedbeef-{n}"), time), batch(note("a", f"{time}"), note(f"b{n}", LONG)))
-        for n, time in enumerate(times)
+        for n, time in enumerate([30, 10, 20])
     ]
 
 
