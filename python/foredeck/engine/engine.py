@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 
 from foredeck.config import Config
@@ -143,12 +143,9 @@ class Engine:
         if self._has_idle_time:
             self._later(take_slice)
 
-    def _after_request(self, work: Callable[[OpenedSession], None]) -> None:
-        def in_opened() -> None:
-            if self.opened is not None:
-                work(self.opened)
-
-        self._later(in_opened)
+    def _settle(self) -> None:
+        if self.opened is not None:
+            self.opened.settle()
 
     def close_session(self, params: SessionCloseParams) -> NoResult:
         self._current.close(params.session)
@@ -194,7 +191,7 @@ class Engine:
             if stale := opened.session.inbox.pop_stale():
                 self._current.reconcile(stale)
             # While the model thinks: no request waits for what a database says.
-            self._after_request(OpenedSession.settle)
+            self._later(self._settle)
             self._later(lambda: self._background.happened("call"))
             return requests.assembled(opened, answer, self._store.current.trouble, self._priced_in)
 
