@@ -17,10 +17,9 @@ from context.sent import Sent, split
 from foredeck.config import Config
 from foredeck.context.head import HeadSection
 from foredeck.context.messages.shape import Message
-from foredeck.context.state.facilities import StandIns
+from foredeck.context.state.facilities import Facilities, FacilityInputs, StandIns
 from foredeck.context.state.session import Session
 from foredeck.engine.engine import Engine
-from foredeck.engine.hooks import Facilities, FacilityInputs
 from foredeck.engine.opened import OpenedSession
 from foredeck.engine.opening import configured_facilities
 from foredeck.errors import OutOfSync

@@ -12,6 +12,7 @@ from file_agent import FileAgent
 from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.config.load import Resolved
+from foredeck.context.tools.memory_search import MemorySearch
 from foredeck.hosts.protocol import ToolCallParams
 from foredeck.lookup.reader import Reader
 from foredeck.memory.keeping import NewMemory
@@ -148,8 +149,8 @@ def test_a_file_that_was_read_and_written_is_one_hit(agent: _Talking) -> None:
 
 
 def test_what_a_person_reads_of_a_search_names_no_tool_of_the_models(agent: _Talking) -> None:
-    memory = agent.engine.opened.facilities.tools["memory-search"]
-    said = memory.for_user("wolverine", 5)[0]  # type: ignore[attr-defined]
+    memory = agent.engine.opened.facilities.part(MemorySearch)
+    said = memory.for_user("wolverine", 5)[0]
     assert "0199aaaa" in said
     assert "::args.command" in said
     assert "activate" not in said

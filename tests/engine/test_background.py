@@ -14,11 +14,11 @@ from asked_models import COST, RECORD, USAGE, Models, settled
 from foredeck.accounting.figure import stored_questions
 from foredeck.config import Config
 from foredeck.config.sections import AskingSection
+from foredeck.context.state.facilities import Facilities, FacilityInputs
 from foredeck.context.state.session import Session
 from foredeck.engine.asking import NOT_KEPT, SessionAsking, why_not
 from foredeck.engine.background import Job, SessionEvent
 from foredeck.engine.engine import Engine
-from foredeck.engine.hooks import Facilities, FacilityInputs
 from foredeck.errors import ForedeckError
 from foredeck.hosts.host import (
     AskingTerms,

@@ -11,6 +11,7 @@ from foredeck.config import Config
 from foredeck.config.sections import ToolsSection
 from foredeck.engine import facilities
 from foredeck.engine.engine import Engine
+from foredeck.engine.hooks import FacilityTool
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.model.own_tools import CONTEXT_TOOLS, FACILITY_TOOLS, OWN_TOOLS
 
@@ -24,9 +25,9 @@ def test_a_facility_that_cannot_be_made_is_left_out(
     monkeypatch.setattr(facilities, "memory_search", broken)
     with closing(Engine(Config(home=tmp_path / "home"))) as engine:
         engine.open_session(SimulatedHost("s").opening(str(tmp_path)))
-        made = engine.opened.facilities
-        assert "memory-search" not in made.tools
-        assert "task-query" in made.tools
+        made = {tool.name for tool in engine.opened.facilities.on(FacilityTool)}
+        assert "memory-search" not in made
+        assert "task-query" in made
     assert "broken failed" in caplog.text
 
 
@@ -35,6 +36,7 @@ def test_a_session_with_everything_on_has_each_tool_that_is_defined(tmp_path: Pa
     config = Config(home=tmp_path / "home", tools=everything)
     with closing(Engine(config)) as engine:
         engine.open_session(SimulatedHost("s").opening(str(tmp_path)))
-        assert engine.opened.facilities.tools.keys() == OWN_TOOLS - CONTEXT_TOOLS, (
+        made = engine.opened.facilities.on(FacilityTool)
+        assert {tool.name for tool in made} == OWN_TOOLS - CONTEXT_TOOLS, (
             "each tool of ts-shim/tools.json is made in engine/facilities.py, and no other"
         )

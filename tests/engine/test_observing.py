@@ -117,8 +117,7 @@ class Observed:
 
     @property
     def observing(self) -> Observing:
-        workers = self.engine.opened.facilities.workers
-        return next(worker for worker in workers if isinstance(worker, Observing))
+        return self.engine.opened.facilities.part(Observing)
 
     def observations(self) -> list[Observation]:
         return [*stored_notes(self.session.objects.store, ["s"]).observations]

@@ -6,12 +6,14 @@ import json
 import stat
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from foredeck.config import Config
 from foredeck.config.sections import ToolsSection
+from foredeck.context.state.facilities import Facilities
 from foredeck.engine.engine import Engine
 from foredeck.engine.switches import Switches
 from foredeck.hosts.simulated_host import SimulatedHost
@@ -19,11 +21,20 @@ from foredeck.model.documents import Provenance
 from foredeck.working import open_page
 
 
-def switches(home: Path, tools: ToolsSection, *, holds_tasks: bool = False) -> Switches:
-    def has_use(facility: str, notes: Mapping[str, bool]) -> bool:
-        return (facility == "tasks" and holds_tasks) or notes.get(f"has {facility}", False)
+@dataclass
+class Useful:
+    """A facility with a use from the first on, or once that is noted."""
 
-    return Switches(home, str(home), tools, has_use)
+    facility: str
+    is_useful: bool = False
+
+    def has_use(self, notes: Mapping[str, bool]) -> bool:
+        return self.is_useful or notes.get(f"has {self.facility}", False)
+
+
+def switches(home: Path, tools: ToolsSection, *, holds_tasks: bool = False) -> Switches:
+    made = Facilities([Useful("tasks", holds_tasks), Useful("findings")])
+    return Switches(home, str(home), tools, made)
 
 
 def left(home: Path) -> list[str]:
@@ -130,7 +141,7 @@ def test_what_is_noted_of_the_project_stays(tmp_path: Path) -> None:
 def test_a_folder_of_the_project_is_left_what_the_project_declares(tmp_path: Path) -> None:
     root, deep = tmp_path / "root", tmp_path / "root" / "deep"
     deep.mkdir(parents=True)
-    below = Switches(tmp_path, str(root), ToolsSection(), lambda *_: False, str(deep))
+    below = Switches(tmp_path, str(root), ToolsSection(), Facilities(), str(deep))
     below.choose("tasks", wanted=True)
     files = [json.loads(file.read_text()) for file in (tmp_path / "switches").iterdir()]
     declared = ["context", "search", "tasks"]

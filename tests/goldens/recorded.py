@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from foredeck.engine.hooks import Facilities, FacilityInputs
+from foredeck.context.state.facilities import Facilities, FacilityInputs
 from foredeck.engine.opening import configured_facilities
 from foredeck_agents.histories.recordings import find_recordings, load_recording, stem_of
 from foredeck_lab.replay.options import ReplayOptions

@@ -36,7 +36,7 @@ from foredeck.context.layouts import make_layout
 from foredeck.context.policies.built_in import make_policy
 from foredeck.context.policies.uses import Uses
 from foredeck.context.rewriting.refreshing import Finders
-from foredeck.context.state.facilities import ContextFacilities
+from foredeck.context.state.facilities import Facilities, Heir, LineSource
 from foredeck.context.state.gauge import Calibrator, Gauge
 from foredeck.context.state.request import Answer, CompactionRequest, Request
 from foredeck.context.state.session import Session
@@ -49,7 +49,7 @@ if TYPE_CHECKING:  # imported with the first compaction
 class Assembler:
     """Assembles the calls of one session."""
 
-    def __init__(self, config: Config, session: Session, facilities: ContextFacilities) -> None:
+    def __init__(self, config: Config, session: Session, facilities: Facilities) -> None:
         self.config = config
         self.session = session
         self._objects, self._chat, self._inbox = session.objects, session.chat, session.inbox
@@ -96,7 +96,8 @@ class Assembler:
             pastes=self.config.pastes.objects,
         )
         follow_renames(context, self._inbox, continued=continued)
-        self.facilities.inherit()
+        for heir in self.facilities.on(Heir):
+            heir.inherit()
         before = context.plan.chars_sent + context.plan.chars_said
         costs, policy_run = decide(call)
         put_layout_text(context, call.layout)
@@ -108,7 +109,7 @@ class Assembler:
         if call.first_new < len(call.items):
             attach_time(context, call.first_new, request.zone, self.config.head.pause_minutes)
             attach_continuation(call)
-            attach_lines(context, self.facilities.line_sources)
+            attach_lines(context, self.facilities.on(LineSource))
             attach_notices(context, self._inbox)
         record = record_call(call, costs, policy_run)
         return answer_call(call, record, call.first_changed)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from foredeck.config import Config
 from foredeck.context.intake.file_changes import PATIENCE_S
-from foredeck.engine.background import Background
+from foredeck.engine.background import Background, BackgroundWorker
 from foredeck.engine.opened import OpenedSession
 from foredeck.engine.opening import SessionOpener
 from foredeck.errors import OutOfSync, StoreDamaged, StoreError, ToolError, UnknownSession
@@ -110,7 +110,7 @@ class CurrentSession:
             opened = self._open(params)
         self._calls_at_opening = opened.session.info.calls_at_opening
         self.opened = opened
-        self._background.attach(opened.session, opened.facilities.workers)
+        self._background.attach(opened.session, opened.facilities.on(BackgroundWorker))
         # From here on a failure takes down what was started: jobs, guard and watch.
         with self.use(params.session):
             # Else it waits for the results of tools that run or ran meanwhile: what these change is

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 
 from foredeck.config import Config
+from foredeck.context.state.facilities import MakeFacilities
 from foredeck.context.state.request import Answer
 from foredeck.engine import requests, tool_requests
 from foredeck.engine.background import Background
 from foredeck.engine.current import CurrentSession, RecoverableStore
-from foredeck.engine.hooks import MakeFacilities
 from foredeck.engine.memory import state_warnings
 from foredeck.engine.opened import OpenedSession
 from foredeck.engine.opening import MakeSource, SessionOpener, configured_facilities
@@ -278,7 +278,7 @@ class Engine:
         if params.kind == "answer" and params.message is not None:
             with self._current.use(params.session) as opened:
                 answer = requests.store_answer(opened, params.message, params.entry)
-            opened.facilities.read_answer(answer)
+            opened.read_answer(answer)
             self._later(lambda: self._background.happened("answer"))
 
 

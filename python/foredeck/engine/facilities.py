@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import ParamSpec, TypeVar
 
 from foredeck.config import Config
+from foredeck.context.state.facilities import Facilities, FacilityInputs
 from foredeck.context.state.objects import SessionInfo
 from foredeck.context.state.session import SessionFolder
 from foredeck.context.tools.memory_search import memory_search
 from foredeck.engine.extraction import extraction
-from foredeck.engine.hooks import Facilities, FacilityInputs
 from foredeck.engine.memory import memory_of, promote_finding, rules_section
 from foredeck.engine.observing_facility import make_observing, others_section
 from foredeck.engine.pool import make_pool

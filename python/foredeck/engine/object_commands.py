@@ -130,8 +130,8 @@ def trace_command(opened: OpenedSession, text: str) -> str:
 def search_command(opened: OpenedSession, query: str) -> CommandResult:
     if not query:
         raise ToolError("Say what to look for: /search WORDS, names or paths, in any order.")
-    memory = opened.facilities.tools.get(MemorySearch.name)
-    if not isinstance(memory, MemorySearch):
+    memory = opened.facilities.part(MemorySearch)
+    if memory is None:
         raise ToolError("Search is switched off (tools.search in the configuration).")
     text, hits = memory.for_user(query, FOUND)
     answer: CommandResult = {"text": text}

@@ -11,12 +11,21 @@ from foredeck.config import Config
 from foredeck.context.assembler import Assembler
 from foredeck.context.head import FollowingSection
 from foredeck.context.intake.file_changes import look_again
+from foredeck.context.state.facilities import Facilities
 from foredeck.context.state.session import Session, SessionFolder
 from foredeck.derived.layer import TimeBudget
-from foredeck.engine.hooks import Facilities
+from foredeck.engine.hooks import (
+    AnswerReader,
+    BeginningPart,
+    LeavingPart,
+    ResultReader,
+    SettlingPart,
+    StatusPart,
+    WorkFollower,
+)
 from foredeck.engine.switches import Switches
 from foredeck.engine.watching import NoWatch, SessionWatch, files_met
-from foredeck.errors import StoreError, ToolError
+from foredeck.errors import ForedeckError, StoreError, ToolError
 from foredeck.hosts.protocol import (
     CommandResult,
     RunningTool,
@@ -97,7 +106,8 @@ class OpenedSession:
         if self.keeper is not None:
             self.keeper.settle(CLOSING_S)
         self._follow_layers()
-        self.facilities.leave()
+        for part in self.facilities.on(LeavingPart):
+            part.leave()
 
     def _follow_layers(self) -> None:
         if self._assembler is None:
@@ -105,7 +115,8 @@ class OpenedSession:
         self.layers_wait = TimeBudget(FOLLOWING_S)
         try:
             self._follow_sections()
-            self.facilities.follow_work()
+            for part in self.facilities.on(WorkFollower):
+                part.follow_work()
         except StoreError as error:
             log.warning("the layers are not up to date: %s", error)
 
@@ -116,25 +127,38 @@ class OpenedSession:
 
     def begin(self) -> None:
         """Lets the parts look at what has changed between sessions."""
-        self.session.inbox.user_messages += self.facilities.begin()
+        notices = (part.begin() for part in self.facilities.on(BeginningPart))
+        self.session.inbox.user_messages += filter(None, notices)
+
+    def read_answer(self, text: str) -> None:
+        """Lets the parts take note of an answer that ended a run."""
+        for part in self.facilities.on(AnswerReader):
+            part.read_answer(text)
 
     def read_result(self, tool: str, call: str, details: Any) -> None:
         """Lets the parts take note of what a tool returned; the user hears at once."""
         note = (lambda _name: None) if self.switches is None else self.switches.note
-        for notice in self.facilities.read_result(tool, call, details, note):
-            self.session.inbox.notify(notice)
+        for part in self.facilities.on(ResultReader):
+            if notice := part.read_result(tool, call, details, note):
+                self.session.inbox.notify(notice)
 
     def settle(self) -> None:
         """Settles what waited for the database; the user hears at once."""
-        for notice in self.facilities.settle():
-            self.session.inbox.notify(notice)
+        for part in self.facilities.on(SettlingPart):
+            try:
+                for notice in part.settle():
+                    self.session.inbox.notify(notice)
+            except StoreError as error:
+                log.warning("%s is not settled yet: %s", type(part).__name__, error)
 
     def with_status(self, answer: Answer) -> Answer:
         """The answer with the line for the user."""
-        if self.switches is not None:
-            self.switches.refresh()
-            if line := self.facilities.status_line():
-                answer["tasks"] = {"line": line}
+        if self.switches is None:
+            return answer
+        self.switches.refresh()
+        lines = filter(None, map(_line_of, self.facilities.on(StatusPart)))
+        if line := " · ".join(lines):
+            answer["tasks"] = {"line": line}
         return answer
 
 
@@ -180,3 +204,11 @@ def go_private(session: Session) -> str:
 
 def _has_begun(session: Session) -> bool:
     return bool(session.chat.log.newest or session.chat.turns)
+
+
+def _line_of(part: StatusPart) -> str:
+    try:
+        return part.status_line()
+    except ForedeckError as error:
+        log.warning("the status of %s cannot be shown: %s", type(part).__name__, error)
+        return ""

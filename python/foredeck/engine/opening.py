@@ -8,13 +8,13 @@ from functools import partial
 
 from foredeck.config import Config
 from foredeck.context.calls.recording import damage_report
+from foredeck.context.state.facilities import Facilities, FacilityInputs, MakeFacilities
 from foredeck.context.state.session import (
     Beginning,
     Session,
     SessionFolder,
     open_session,
 )
-from foredeck.engine.hooks import Facilities, FacilityInputs, MakeFacilities
 from foredeck.engine.memory import begun_by
 from foredeck.engine.opened import OpenedSession, settle_privacy
 from foredeck.engine.switches import Switches
@@ -71,9 +71,7 @@ class SessionOpener:
         watch = self._watch(session, session_folder, reconcile, guard)
         keeper = self._keeper(session, session_folder)
         is_replay = self._recorded is not None
-        switches = (
-            None if is_replay else Switches.of(self._config, session_folder, facilities.has_use)
-        )
+        switches = None if is_replay else Switches.of(self._config, session_folder, facilities)
         return OpenedSession(*opening, facilities, watch, switches, guard, keeper)
 
     def _load(

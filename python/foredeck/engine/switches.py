@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -15,7 +15,9 @@ from typing import Any, Self
 
 from foredeck.config import Config
 from foredeck.config.sections import ToolsSection
+from foredeck.context.state.facilities import Facilities
 from foredeck.context.state.session import SessionFolder
+from foredeck.engine.hooks import SwitchedPart
 from foredeck.errors import ForedeckError
 from foredeck.model.own_tools import FACILITY_TOOLS, Facility
 from foredeck.regular_files import read_regular
@@ -23,26 +25,23 @@ from foredeck.store.location import private_draft
 
 FOLDER = "switches"
 
-HasUse = Callable[[Facility, Mapping[str, bool]], bool]
-"""Whether a project has a use for tools, by what is noted of it."""
-
 
 class Switches:
     """The switches of one project; `root` is its main folder, `cwd` the session's."""
 
     def __init__(
-        self, home: Path, root: str, tools: ToolsSection, has_use: HasUse, cwd: str | None = None
+        self, home: Path, root: str, tools: ToolsSection, made: Facilities, cwd: str | None = None
     ) -> None:
         self._file = home / FOLDER / f"{_key(root)}.json"
         self._folders_file = home / FOLDER / f"{_key(cwd or root)}.json"
         self._tools = tools
-        self._has_use = has_use
+        self._parts = made.on(SwitchedPart)
 
     @classmethod
-    def of(cls, config: Config, session_folder: SessionFolder, has_use: HasUse) -> Self:
+    def of(cls, config: Config, session_folder: SessionFolder, made: Facilities) -> Self:
         """The switches of a session's project."""
         root, cwd = session_folder.project.root, session_folder.cwd
-        return cls(config.home, root, config.tools, has_use, cwd)
+        return cls(config.home, root, config.tools, made, cwd)
 
     def choose(self, facility: Facility, *, wanted: bool) -> None:
         """Sets the user's choice of tools for the project. Raises `OSError`."""
@@ -77,8 +76,11 @@ class Switches:
             for facility in FACILITY_TOOLS
             if facility in notes and getattr(tools, facility) != "off"
         }
-        configured = tools.model_copy(update=chosen)
-        return configured.declared(lambda facility: self._has_use(facility, notes))
+
+        def has_use_for(facility: Facility) -> bool:
+            return any(part.has_use(notes) for part in self._parts if part.facility == facility)
+
+        return tools.model_copy(update=chosen).declared(has_use_for)
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from foredeck.context.intake.early_results import store_early_result
-from foredeck.engine.hooks import AskingTool
+from foredeck.context.state.facilities import RecordReader
+from foredeck.engine.hooks import AskingTool, FacilityTool
 from foredeck.engine.opened import OpenedSession
 from foredeck.hosts.pi import full_output, to_blocks, to_nesting, to_tool_event
 from foredeck.hosts.protocol import (
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
 
 def run_tool(opened: OpenedSession, params: ToolCallParams) -> ToolCallResult:
-    if (tool := opened.facilities.tools.get(params.tool)) is not None:
+    tools = (tool for tool in opened.facilities.on(FacilityTool) if tool.name == params.tool)
+    if (tool := next(tools, None)) is not None:
         answer: ToolCallResult = {"text": tool.run(params.input, params.id), "details": {}}
         if isinstance(tool, AskingTool):
             answer["questions"] = tool.questions()
@@ -44,8 +46,8 @@ def _context_tools(opened: OpenedSession) -> ContextTools:
     # Loads with the first request for it.
     from foredeck.context.tools.tools import ContextTools
 
-    session = opened.session
-    return ContextTools(session.objects, session.chat, session.inbox, opened.facilities.described)
+    session, readers = opened.session, opened.facilities.on(RecordReader)
+    return ContextTools(session.objects, session.chat, session.inbox, readers)
 
 
 def prepare_tool(opened: OpenedSession, params: ToolPrepareParams) -> ToolPrepareResult:

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from foredeck.accounting.figure import CostFigure, figure_of
 from foredeck.context.messages.shape import Message, tools_declared
+from foredeck.context.state.facilities import Facilities, FacilityInputs, MakeFacilities
 from foredeck.engine.engine import Engine
-from foredeck.engine.hooks import Facilities, FacilityInputs, MakeFacilities
 from foredeck.engine.opening import configured_facilities
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.model.call_values import CHARS_PER_TOKEN, Decision, ModelSpending

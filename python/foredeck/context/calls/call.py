@@ -17,7 +17,7 @@ from foredeck.context.rebase import WaterMarks
 from foredeck.context.rendering import PromptNames, RenderContext
 from foredeck.context.rewriting.refreshing import Finders
 from foredeck.context.rewriting.replacing import Replacer
-from foredeck.context.state.facilities import ContextFacilities
+from foredeck.context.state.facilities import Facilities
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.request import Request
 from foredeck.context.state.session import Session
@@ -55,7 +55,7 @@ class CallInProgress:
     decision: Decision = field(default_factory=Decision)
     shorter_by: int = 0
     """Characters that a rebase has saved."""
-    facilities: ContextFacilities = field(default_factory=ContextFacilities)
+    facilities: Facilities = field(default_factory=Facilities)
     items: Sequence[Item] = field(init=False)
     """The host's whole list."""
     window: int | None = field(init=False)

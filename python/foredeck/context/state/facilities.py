@@ -6,11 +6,13 @@ A part has a hook if it has the methods of its protocol, so nothing here or abov
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
+from foredeck.config import Config
 from foredeck.context.head import HeadSection
+from foredeck.context.state.session import Session, SessionFolder
+from foredeck.derived.layer import TimeBudget
 
 StandInKind = Literal["observation", "reflection"]
 
@@ -73,39 +75,56 @@ class Heir(Protocol):
         ...
 
 
+@runtime_checkable
+class RecordReader(Protocol):
+    def described(self, name: str) -> str | None:
+        """A record without a handle, as `activate` shows it; None if the name means none."""
+        ...
+
+
 @dataclass(frozen=True)
-class ContextFacilities:
+class Facilities:
     parts: Sequence[object] = ()
     """Sections in the order of the head; of stand-ins the first count."""
+    _by_hook: dict[type, Any] = field(default_factory=dict, init=False, compare=False)
 
-    @cached_property
-    def sections(self) -> Sequence[HeadSection]:
-        """Writers of the head, in its order."""
-        return [part for part in self.parts if isinstance(part, HeadSection)]
-
-    @cached_property
-    def stand_ins(self) -> StandIns | None:
-        return next((part for part in self.parts if isinstance(part, StandIns)), None)
-
-    @cached_property
-    def line_sources(self) -> Sequence[LineSource]:
-        return [part for part in self.parts if isinstance(part, LineSource)]
-
-    @cached_property
-    def _turn_markers(self) -> Sequence[TurnMarker]:
-        return [part for part in self.parts if isinstance(part, TurnMarker)]
-
-    @cached_property
-    def _heirs(self) -> Sequence[Heir]:
-        return [part for part in self.parts if isinstance(part, Heir)]
-
-    def turn_fields(self) -> dict[str, Any]:
-        return {name: value for p in self._turn_markers for name, value in p.turn_fields().items()}
-
-    def inherit(self) -> None:
-        for part in self._heirs:
-            part.inherit()
+    def on(self, hook: type[Part]) -> Sequence[Part]:
+        """The parts on a hook, or of a class."""
+        if hook not in self._by_hook:
+            self._by_hook[hook] = [part for part in self.parts if isinstance(part, hook)]
+        return cast("Sequence[Part]", self._by_hook[hook])
 
     def part(self, kind: type[Part]) -> Part | None:
-        """The part of this class; None if it is off."""
-        return next((part for part in self.parts if isinstance(part, kind)), None)
+        """The first of these; None if it is off."""
+        return next(iter(self.on(kind)), None)
+
+    @property
+    def sections(self) -> Sequence[HeadSection]:
+        return self.on(HeadSection)
+
+    @property
+    def stand_ins(self) -> StandIns | None:
+        return self.part(StandIns)
+
+    def turn_fields(self) -> dict[str, Any]:
+        fields = [part.turn_fields() for part in self.on(TurnMarker)]
+        return {name: value for each in fields for name, value in each.items()}
+
+
+class FacilityInputs(NamedTuple):
+    """What facilities are made from, as a session opens."""
+
+    config: Config
+    session: Session
+    session_folder: SessionFolder
+    layers_wait: TimeBudget
+    """Time left for layers."""
+
+    @classmethod
+    def at_opening(
+        cls, config: Config, session: Session, session_folder: SessionFolder
+    ) -> FacilityInputs:
+        return cls(config, session, session_folder, TimeBudget(config.opening_s))
+
+
+MakeFacilities = Callable[[FacilityInputs], Facilities]

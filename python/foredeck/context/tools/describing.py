@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from foredeck.context import wording
 from foredeck.context.rendering import described as fields_of_line
+from foredeck.context.state.facilities import RecordReader
 from foredeck.context.state.handles import Wanted, asked_graph, meet, name_of_node
 from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects
@@ -207,9 +208,11 @@ def unresolved(target: str, candidates: Sequence[str]) -> str:
 _NAME = re.compile(r"(?:[tm]-[0-9a-z]{4,}|memory:\S+|[0-9a-f]{8}-[0-9a-f-]{27})", re.IGNORECASE)
 
 
-def read_record(store: Store, described: Callable[[str], str | None], name: str) -> str | None:
+def read_record(store: Store, readers: Iterable[RecordReader], name: str) -> str | None:
     """A task or memory entry; None if it is neither, or hidden from this session."""
     # A session's index does not hold them: they are found by their names.
     if _NAME.fullmatch(name) is None:
         return None
-    return described(name) if name.lower().startswith("m") else task_by_name(store, name)
+    if not name.lower().startswith("m"):
+        return task_by_name(store, name)
+    return next(filter(None, (reader.described(name) for reader in readers)), None)

@@ -6,7 +6,7 @@ The decision stays in the result's details, and holds wherever the result is in 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from foredeck.context.messages.items import Block, image_block
 from foredeck.context.plan.ops import apply_recipe
 from foredeck.context.rendering import shown_lines, shown_name, shown_text
 from foredeck.context.state.chat import Branch, Chat
+from foredeck.context.state.facilities import RecordReader
 from foredeck.context.state.handles import Wanted, resolve_name
 from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects
@@ -50,11 +51,10 @@ class ContextTools:
         objects: Objects,
         chat: Chat,
         inbox: Inbox,
-        described: Callable[[str], str | None] = lambda _name: None,
+        readers: Sequence[RecordReader],
     ) -> None:
-        """`described`: what a record without a handle says, by its name."""
         self._objects, self._chat, self._inbox = objects, chat, inbox
-        self._described = described
+        self._readers = readers
         chat.take_up_newest()
         self._tools: dict[str, Callable[[Wanted], ToolAnswer]] = {
             "activate": self._activate,
@@ -69,7 +69,7 @@ class ContextTools:
             raise ToolError(f"foredeck has no tool {tool!r}.")
         show = _show(tool, arguments)
         if tool == "activate" and (
-            text := read_record(self._objects.store, self._described, _id(tool, arguments))
+            text := read_record(self._objects.store, self._readers, _id(tool, arguments))
         ):
             # It has no handle: the result itself is all that there is to keep in view.
             return ToolAnswer(text[:MAX_CHARS], {"op": "none"})
