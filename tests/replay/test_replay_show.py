@@ -57,8 +57,9 @@ def test_show_is_what_was_sent(
 def prompt(tmp_path: Path) -> Prompt:
     """The last prompt of a session in which something was folded."""
     recording = everything()
-    # So short a session folds more than once only where a pause takes more of its patience.
-    options = ReplayOptions(settings=("adaptive.cold_factor=0.3",))
+    # So that a run folds in so short a session.
+    settings = ("adaptive.patience=1", "adaptive.newest_results=0", "adaptive.fold_runs_after=2")
+    options = ReplayOptions(settings=settings)
     replay([recording.write(tmp_path / "one.jsonl")], options, keep=tmp_path)
     with closing(open_sqlite(tmp_path / "one" / "foredeck.db")) as store:
         count = len(store.query("call", {"session": recording.id}))
