@@ -31,13 +31,7 @@ from foredeck.observations.reading import stored_notes
 from foredeck.search.secrets import mask_secrets
 from foredeck.search.texts import said_by, thinking_of, time_of
 from foredeck.store.erasing import Erasure, ErasureStep
-from foredeck.store.protocol import (
-    Advance,
-    Batch,
-    Head,
-    ScanMark,
-    portions,
-)
+from foredeck.store.protocol import Advance, Batch, Head, ScanMark, portions
 from foredeck.store.references import in_message
 from foredeck.store.sessions import ancestry
 from foredeck.store.store import Store

@@ -10,11 +10,7 @@ from foredeck.config import Config
 from foredeck.errors import Conflict, ForedeckError, ToolError
 from foredeck.model.documents import Provenance
 from foredeck.model.figures import whole_lines
-from foredeck.model.memory import (
-    MemoryScope,
-    WorkingDocument,
-    working_id,
-)
+from foredeck.model.memory import MemoryScope, WorkingDocument, working_id
 from foredeck.model.quoting import block, one_line, quoted
 from foredeck.store.protocol import Batch, Token, retry_on_conflict
 from foredeck.store.store import Store

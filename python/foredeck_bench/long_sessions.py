@@ -148,12 +148,7 @@ class _Run:
     """One engine's part of the session."""
 
     def __init__(
-        self,
-        config: Config,
-        work: WorkSession,
-        host: SimulatedHost,
-        growth: Growth,
-        clock: Clock,
+        self, config: Config, work: WorkSession, host: SimulatedHost, growth: Growth, clock: Clock
     ) -> None:
         self._clock = clock
         self._store = TimedStore(open_store(config))

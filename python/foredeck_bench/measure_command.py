@@ -224,10 +224,7 @@ MEASURES: dict[str, Callable[[Measurement], Iterator[Figure]]] = {
 ON_REQUEST = ("long", "large")
 
 
-def measure(
-    names: Sequence[str],
-    advance: Advance | None = None,
-) -> list[Figure]:
+def measure(names: Sequence[str], advance: Advance | None = None) -> list[Figure]:
     """The figures of these measurements; for none, of all but `ON_REQUEST`. Raises
     `ForedeckError`."""
     selection = names or [name for name in MEASURES if name not in ON_REQUEST]

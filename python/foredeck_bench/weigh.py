@@ -80,10 +80,7 @@ def main(arguments: Sequence[str]) -> int:
             files = find_recordings([path])
             with Progress("replaying", total=len(files)) as progress:
                 compared = compare(
-                    files,
-                    variants,
-                    lambda name: progress.advance(note=name),
-                    jobs=chosen.jobs,
+                    files, variants, lambda name: progress.advance(note=name), jobs=chosen.jobs
                 )
             print(f"\n{path.name}: {counted(len(compared.sessions), 'session')}\n")
             print("\n".join(report(compared, variants, by_session=chosen.sessions)))

@@ -21,11 +21,7 @@ from foredeck_inspector.pages import FORMS, STATIC, Asked, BadRequest, WebPage, 
 from foredeck_inspector.views.calls import call_page
 from foredeck_inspector.views.objects import object_page
 from foredeck_inspector.views.overview import newest_session, overview_page, settings_page
-from foredeck_inspector.views.records import (
-    memory_page,
-    notes_page,
-    tasks_page,
-)
+from foredeck_inspector.views.records import memory_page, notes_page, tasks_page
 from foredeck_inspector.views.search import search_page
 from foredeck_inspector.views.sessions import compare_page, session_page
 from foredeck_inspector.work import Work

@@ -25,14 +25,7 @@ from foredeck.store.store import open_sqlite
 from foredeck_xtdb.journal import Backlog, DeliveryQueue, opened_journal, read_backlog
 from foredeck_xtdb.link import copy_file, open_database
 from foredeck_xtdb.local_copy import XtdbRemote, open_copy, remote_of
-from foredeck_xtdb.node import (
-    NodeFolder,
-    NodeInfo,
-    await_settled,
-    own_node_folder,
-    start,
-    stop,
-)
+from foredeck_xtdb.node import NodeFolder, NodeInfo, await_settled, own_node_folder, start, stop
 from foredeck_xtdb.runtime import Runtime, find_runtime, how_to_start, java_options
 
 if TYPE_CHECKING:

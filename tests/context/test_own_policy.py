@@ -102,8 +102,7 @@ def test_calls_join_a_run_only_where_the_policy_asks(
 
 
 @pytest.mark.parametrize(
-    ("tools", "pastes", "left"),
-    [("on", True, ()), ("on", False, (0,)), ("off", True, (0, 1))],
+    ("tools", "pastes", "left"), [("on", True, ()), ("on", False, (0,)), ("off", True, (0, 1))]
 )
 def test_no_policy_folds_what_nothing_could_bring_back(
     folding: Callable[..., Host], tools: str, pastes: bool, left: tuple[int, ...]

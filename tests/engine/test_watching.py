@@ -15,11 +15,7 @@ from foredeck.config import Config
 from foredeck.engine.engine import Engine
 from foredeck.engine.watching import SessionWatch
 from foredeck.hosts.host import Host
-from foredeck.hosts.protocol import (
-    AssembleResult,
-    ToolObservedParams,
-    ToolStartedParams,
-)
+from foredeck.hosts.protocol import AssembleResult, ToolObservedParams, ToolStartedParams
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.store.protocol import Head
 

@@ -13,7 +13,7 @@ from foredeck.model import quoting
 
 BREAKS = ["\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]
 UNSEEN = [
-    *("\0", "\x1b", "\x7f", "\x9b", "\u200b", "\u200d", "\u202e", "\u2066", "\ufeff", "\U000e0041"),
+    *("\0", "\x1b", "\x7f", "\x9b", "\u200b", "\u200d", "\u202e", "\u2066", "\ufeff", "\U000e0041")
 ]
 TEXTS = st.lists(
     st.one_of(st.sampled_from([*BREAKS, *UNSEEN, " ", "\t", "[foredeck]", "@12"]), st.text()),

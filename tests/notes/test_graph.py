@@ -42,7 +42,7 @@ from store.journaled import Machine, delivered, new_namespace, server_link
 from .reference_graph import PlainFile, PlainGraph
 
 PATHS = [
-    *("/v/a.md", "/v/b.md", "/v/Old Name.md", "/v/d/a.md", "/v/d/c.md", "/v/d/e/b.md", "/v/x.txt"),
+    *("/v/a.md", "/v/b.md", "/v/Old Name.md", "/v/d/a.md", "/v/d/c.md", "/v/d/e/b.md", "/v/x.txt")
 ]
 TARGETS = [
     *("a", "A", "b.md", "c", "d/a", "e/b", "../a", "./c", "Old name", "Title", "Other", "x.txt"),

@@ -15,9 +15,7 @@ from foredeck.cli.arguments import EXAMPLES, parse_moment, resolve_config
 from foredeck.cli.output import answer, coloured, fitted_table, print_content, print_json
 from foredeck.cli.session_sets import SetsAtCall, call_by_then, sets_at_call
 from foredeck.cli.stored import opened_store
-from foredeck.context.state.descriptions import (
-    nicknames,
-)
+from foredeck.context.state.descriptions import nicknames
 from foredeck.context.state.index import verify, versions_seen
 from foredeck.context.state.stored_chat import chat_fields
 from foredeck.errors import ForedeckError, NotFound
@@ -40,12 +38,7 @@ from foredeck.model.names import AskedPart
 from foredeck.model.quoting import name
 from foredeck.names import Found, find_object, find_part, find_session
 from foredeck.sources.snapshots import version_ms
-from foredeck.store.protocol import (
-    Head,
-    Origin,
-    Token,
-    order_of,
-)
+from foredeck.store.protocol import Head, Origin, Token, order_of
 from foredeck.store.store import Store
 
 

@@ -10,14 +10,7 @@ from pathlib import Path
 
 from foredeck.cli.arguments import asked_folder, check_project, resolve_config
 from foredeck.cli.output import answer, print_content, print_json
-from foredeck.cli.person import (
-    agent_above,
-    asked,
-    can_ask,
-    check_person,
-    confirm,
-    given_text,
-)
+from foredeck.cli.person import agent_above, asked, can_ask, check_person, confirm, given_text
 from foredeck.cli.stored import made_store, opened_store
 from foredeck.errors import CommandRefused, NotFound
 from foredeck.memory.describing import (

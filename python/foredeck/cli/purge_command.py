@@ -18,13 +18,7 @@ from foredeck.cli.stored import fetch_others, opened_store
 from foredeck.config import Config
 from foredeck.errors import CommandRefused, Corrupt, StoreUnavailable
 from foredeck.memory.sections import lines_in_prompts
-from foredeck.memory.user_acts import (
-    SHORTEST_TEXT,
-    UserActs,
-    acts_of_user,
-    family_of,
-    said_by_tool,
-)
+from foredeck.memory.user_acts import SHORTEST_TEXT, UserActs, acts_of_user, family_of, said_by_tool
 from foredeck.model.figures import counted
 from foredeck.model.identity import ENTRY, hash_text
 from foredeck.model.messages import LONG_STRING

@@ -80,10 +80,7 @@ def rebuild(args: Namespace) -> int:
         with Progress("fetching, page") as progress:
             fetch_others(store, progress)
         for name in LAYERS if args.rebuild == "all" else [args.rebuild]:
-            with (
-                Follower(store, name, home) as follower,
-                Progress(f"{name}: batch") as progress,
-            ):
+            with Follower(store, name, home) as follower, Progress(f"{name}: batch") as progress:
                 looked_at = follower.make_again(progress.advance)
                 rows.append(
                     {

@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING
 from foredeck.config import Config
 from foredeck.context.calls.call import CallInProgress, rendering_of
 from foredeck.context.calls.deciding import choose_layout, decide, fit_window
-from foredeck.context.calls.feedback import (
-    Refusals,
-    learn_bindings,
-    seal_rule,
-    take_report,
-)
+from foredeck.context.calls.feedback import Refusals, learn_bindings, seal_rule, take_report
 from foredeck.context.calls.own_lines import attach_continuation, attach_lines, attach_time
 from foredeck.context.calls.recording import (
     answer_call,

@@ -173,10 +173,7 @@ def pinned_in(branch: Branch, items: Sequence[Item]) -> list[int]:
 
 
 def _make(
-    compaction: HostCompaction,
-    chars: int,
-    writer: Writer = "foredeck",
-    written: str | None = None,
+    compaction: HostCompaction, chars: int, writer: Writer = "foredeck", written: str | None = None
 ) -> Compacted:
     context, request, window = compaction.context, compaction.request, compaction.window
     objects, chat = context.objects, context.chat

@@ -22,12 +22,7 @@ from foredeck.derived.layer import (
     reported,
 )
 from foredeck.errors import StoreUnavailable
-from foredeck.store.protocol import (
-    Advance,
-    Change,
-    Lineage,
-    Token,
-)
+from foredeck.store.protocol import Advance, Change, Lineage, Token
 from foredeck.store.sqlite.connection import immediate, is_damaged, vacuum
 from foredeck.store.store import Store
 

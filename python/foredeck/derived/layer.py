@@ -12,13 +12,7 @@ from pathlib import Path
 
 from foredeck.errors import StoreUnavailable
 from foredeck.store.location import make_private_file
-from foredeck.store.protocol import (
-    Advance,
-    Change,
-    Head,
-    Token,
-    portions,
-)
+from foredeck.store.protocol import Advance, Change, Head, Token, portions
 from foredeck.store.sqlite.connection import file_size, is_damaged, primary_code, vacuum
 from foredeck.store.store import Store
 

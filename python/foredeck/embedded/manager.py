@@ -14,22 +14,12 @@ from foredeck.context.state.chat import Chat
 from foredeck.context.wording import images_not_here
 from foredeck.embedded.anthropic_messages import AnthropicMessages, markers_in, with_marked_result
 from foredeck.embedded.chat_completions import ChatCompletions
-from foredeck.embedded.format import (
-    MessageFormat,
-    ToolRequest,
-    as_mapping,
-    read_at,
-    read_each,
-)
+from foredeck.embedded.format import MessageFormat, ToolRequest, as_mapping, read_at, read_each
 from foredeck.embedded.loop_messages import LoopMessages
 from foredeck.engine.engine import Engine
 from foredeck.errors import ConfigError, ForedeckError, ToolError
 from foredeck.hosts.host import Host
-from foredeck.hosts.protocol import (
-    SessionOpenParams,
-    ToolCallParams,
-    ToolObservedParams,
-)
+from foredeck.hosts.protocol import SessionOpenParams, ToolCallParams, ToolObservedParams
 from foredeck.model.call_values import DEFAULT_READ, DEFAULT_WRITE
 from foredeck.model.own_tools import OWN_TOOLS, Facility, own_definitions
 from foredeck.store.clock import now_ms

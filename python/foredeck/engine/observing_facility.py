@@ -10,11 +10,7 @@ from foredeck.context.state.chat import Chat
 from foredeck.context.state.objects import Objects, SessionInfo
 from foredeck.context.state.request import Inbox
 from foredeck.context.state.session import SessionFolder
-from foredeck.engine.observing import (
-    ChatBefore,
-    Observing,
-    observing_settings,
-)
+from foredeck.engine.observing import ChatBefore, Observing, observing_settings
 from foredeck.errors import StoreError
 from foredeck.model.observations import Work, observing_id
 from foredeck.observations.reading import OtherSessionsSection

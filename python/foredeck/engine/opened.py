@@ -26,12 +26,7 @@ from foredeck.engine.hooks import (
 from foredeck.engine.switches import Switches
 from foredeck.engine.watching import NoWatch, SessionWatch, files_met
 from foredeck.errors import ForedeckError, StoreError, ToolError
-from foredeck.hosts.protocol import (
-    CommandResult,
-    RunningTool,
-    SessionOpenResult,
-    ToolCallResult,
-)
+from foredeck.hosts.protocol import CommandResult, RunningTool, SessionOpenResult, ToolCallResult
 from foredeck.sources.tool_calls import WRITERS
 from foredeck.timeline.guard import ToolGuard
 from foredeck.timeline.keeping import ChangeKeeper

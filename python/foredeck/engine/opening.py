@@ -9,12 +9,7 @@ from functools import partial
 from foredeck.config import Config
 from foredeck.context.calls.recording import damage_report
 from foredeck.context.state.facilities import Facilities, FacilityInputs, MakeFacilities
-from foredeck.context.state.session import (
-    Beginning,
-    Session,
-    SessionFolder,
-    open_session,
-)
+from foredeck.context.state.session import Beginning, Session, SessionFolder, open_session
 from foredeck.engine.memory import begun_by
 from foredeck.engine.opened import OpenedSession, settle_privacy
 from foredeck.engine.switches import Switches

@@ -11,12 +11,7 @@ from foredeck.context.state.request import Answer
 from foredeck.engine.opened import OpenedSession
 from foredeck.errors import OutOfSync
 from foredeck.hosts.outgoing import to_ops
-from foredeck.hosts.pi import (
-    to_compaction_request,
-    to_history,
-    to_request,
-    typed_in,
-)
+from foredeck.hosts.pi import to_compaction_request, to_history, to_request, typed_in
 from foredeck.hosts.protocol import (
     AssembleParams,
     AssembleResult,

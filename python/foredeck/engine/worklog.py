@@ -65,11 +65,7 @@ def own_work(config: Config, store: Store, info: SessionInfo) -> OwnWork | None:
 
 
 def _read(
-    config: Config,
-    store: Store,
-    info: SessionInfo,
-    session_folder: SessionFolder,
-    wait: TimeBudget,
+    config: Config, store: Store, info: SessionInfo, session_folder: SessionFolder, wait: TimeBudget
 ) -> Sequence[FinishedWork]:
     with (
         wait.spent() as left_s,

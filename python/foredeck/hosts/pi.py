@@ -78,11 +78,7 @@ def to_history(
     )
 
 
-_ASKED_BY: dict[str, AskedBy] = {
-    "manual": "user",
-    "overflow": "overflow",
-    "threshold": "threshold",
-}
+_ASKED_BY: dict[str, AskedBy] = {"manual": "user", "overflow": "overflow", "threshold": "threshold"}
 
 
 def to_compaction_request(params: SessionCompactParams) -> CompactionRequest:

@@ -288,8 +288,7 @@ class UserMessage(TypedDict):
 
 
 SentPlan = TypedDict(
-    "SentPlan",
-    {"call": int, "from": int, "ops": list[list[Any]], "marker": str | None},
+    "SentPlan", {"call": int, "from": int, "ops": list[list[Any]], "marker": str | None}
 )
 """Operations from message `from` on; before it earlier answers hold."""
 

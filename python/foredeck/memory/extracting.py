@@ -34,12 +34,7 @@ from foredeck.model.memory import MemoryDocument, MemoryState
 from foredeck.model.messages import load_message, text_in
 from foredeck.model.records import ExtractionDocument, extraction_id, turn_id
 from foredeck.search.texts import Fetched
-from foredeck.store.protocol import (
-    Batch,
-    Head,
-    Token,
-    retry_on_conflict,
-)
+from foredeck.store.protocol import Batch, Head, Token, retry_on_conflict
 from foredeck.store.sessions import is_private
 from foredeck.store.store import Store
 

@@ -119,10 +119,7 @@ class SessionMemory:
 
 def _news(gone: Sequence[MemoryEntry]) -> str:
     unanswered = sum(entry.document.act == "unanswered" for entry in gone)
-    counts = {
-        "unused for long": len(gone) - unanswered,
-        "proposed and never answered": unanswered,
-    }
+    counts = {"unused for long": len(gone) - unanswered, "proposed and never answered": unanswered}
     counts_text = " and ".join(f"{count} {why}" for why, count in counts.items() if count)
     listed = "`foredeck memory list --all` lists them."
     return f"Entries of memory have expired: {counts_text}. {listed}" if counts_text else ""

@@ -117,11 +117,7 @@ JsonValue = Any
 
 # A cycle would end in a `RecursionError`: looking for one at each value takes a tenth of the time.
 _CANONICAL = json.JSONEncoder(
-    sort_keys=True,
-    ensure_ascii=False,
-    check_circular=False,
-    separators=(",", ":"),
-    allow_nan=False,
+    sort_keys=True, ensure_ascii=False, check_circular=False, separators=(",", ":"), allow_nan=False
 )
 _ESCAPED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 

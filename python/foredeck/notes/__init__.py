@@ -34,11 +34,7 @@ class StillReading(StoreUnavailable):
 
 @contextmanager
 def live_graph(
-    store: Store,
-    home: Path,
-    patience_s: float = PATIENCE_S,
-    *,
-    chats: bool = True,
+    store: Store, home: Path, patience_s: float = PATIENCE_S, *, chats: bool = True
 ) -> Iterator[Graph]:
     """Opens a store's graph, up to date.
 

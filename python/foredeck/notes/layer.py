@@ -24,12 +24,7 @@ from foredeck.notes.entries import (
     links_of_turns,
 )
 from foredeck.notes.parsed import Rank, Reference, keys_of
-from foredeck.store.protocol import (
-    Advance,
-    Change,
-    Head,
-    portions,
-)
+from foredeck.store.protocol import Advance, Change, Head, portions
 from foredeck.store.sqlite.connection import immediate
 from foredeck.store.sqlite.rows import select_in
 from foredeck.store.store import Store

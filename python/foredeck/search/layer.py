@@ -28,12 +28,7 @@ from foredeck.search.writing import (
     key_of_text,
     uses_by_name,
 )
-from foredeck.store.protocol import (
-    Change,
-    Head,
-    Token,
-    portions,
-)
+from foredeck.store.protocol import Change, Head, Token, portions
 from foredeck.store.store import Store
 
 CHUNK = 100

@@ -361,10 +361,7 @@ class DiskSource(FileSource):
         return touch.role in ("read", "written") or not self._project.leads_out(unresolved, place)
 
     def _follow_moves(
-        self,
-        met: dict[str, Inspected],
-        untracked: Sequence[Location],
-        by: _Origin,
+        self, met: dict[str, Inspected], untracked: Sequence[Location], by: _Origin
     ) -> None:
         # Empty files have equal bytes without being the same file.
         gone = [

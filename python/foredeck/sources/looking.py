@@ -65,12 +65,7 @@ class Look:
         return f"{size}:{mtime_ns}:{ctime_ns}"
 
 
-def look(
-    path: str,
-    max_bytes: int,
-    *,
-    hashed_bytes: int = HASHED_BYTES,
-) -> Look:
+def look(path: str, max_bytes: int, *, hashed_bytes: int = HASHED_BYTES) -> Look:
     """What is at an absolute local path; a file above `max_bytes` is hashed, not read."""
     try:
         status = os.lstat(path)

@@ -124,11 +124,7 @@ def plan_purge(
 
 
 def _rename_blobs(
-    place: StorePlace,
-    store: Store,
-    records: Iterable[Record],
-    renaming: Renaming,
-    advance: Advance,
+    place: StorePlace, store: Store, records: Iterable[Record], renaming: Renaming, advance: Advance
 ) -> None:
     """Renames all blobs, unnamed ones too; those that name others last."""
     messages: set[str] = set()
@@ -234,10 +230,7 @@ def purged_stores(config: Config) -> list[StorePlace]:
     beside = ("-wal", "-shm", ".lock", ".jsonl")
     files_found = config.home.glob("foredeck.db*")
     files = sorted(path for path in files_found if not path.name.endswith(beside))
-    return [
-        current,
-        *(StorePlace.replaced(config, path) for path in files if path != current.file),
-    ]
+    return [current, *(StorePlace.replaced(config, path) for path in files if path != current.file)]
 
 
 def finish_pending(config: Config) -> list[StorePlace]:

@@ -29,13 +29,7 @@ from foredeck.store.protocol import (
     order_of,
 )
 from foredeck.store.sqlite import codec
-from foredeck.store.sqlite.connection import (
-    Synchronous,
-    connect,
-    immediate,
-    translated,
-    vacuum,
-)
+from foredeck.store.sqlite.connection import Synchronous, connect, immediate, translated, vacuum
 from foredeck.store.sqlite.rows import (
     BLOB,
     HISTORY,

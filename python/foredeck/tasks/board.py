@@ -15,12 +15,7 @@ from foredeck.model.identity import TASK, ShortNames
 from foredeck.model.quoting import one_line
 from foredeck.model.tasks import ClaimDocument, ClaimState, TaskDocument, claim_id
 from foredeck.store.clock import DAY_MS, HOUR_MS
-from foredeck.store.protocol import (
-    Batch,
-    Head,
-    Lineage,
-    Token,
-)
+from foredeck.store.protocol import Batch, Head, Lineage, Token
 from foredeck.store.store import Store
 
 SUMMARISED_MS, ARCHIVED_MS = 7 * DAY_MS, 30 * DAY_MS

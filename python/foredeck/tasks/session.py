@@ -11,13 +11,7 @@ from foredeck.model.quoting import block
 from foredeck.model.tasks import TaskDocument
 from foredeck.store.protocol import Batch, Scalar
 from foredeck.tasks.board import LEASE_MS, Actor, Task, pending_claim, task_of
-from foredeck.tasks.tools import (
-    ResolveLink,
-    SearchMessages,
-    TaskMutate,
-    TaskQuery,
-    UpdateContext,
-)
+from foredeck.tasks.tools import ResolveLink, SearchMessages, TaskMutate, TaskQuery, UpdateContext
 from foredeck.tasks.wording import clipped, counts_line
 from foredeck.tasks.work import TaskWork
 

@@ -9,12 +9,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from foredeck.model.calls import CallRecord
-from foredeck.model.documents import (
-    Document,
-    FileDocument,
-    ToolcallDocument,
-    session_object_id,
-)
+from foredeck.model.documents import Document, FileDocument, ToolcallDocument, session_object_id
 from foredeck.model.identity import decode_text, hash_text
 from foredeck.sources.snapshots import is_captured, is_written_by_agent, tool_call_of, version_ms
 from foredeck.store.protocol import Head

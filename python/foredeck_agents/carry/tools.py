@@ -108,10 +108,7 @@ CLAUDE_CODE: Words = _renaming(
     {
         "read": ("Read", {"path": "file_path", **_PART}),
         "bash": ("Bash", {"command": "command", "description": "description"}),
-        "edit": (
-            "Edit",
-            {"path": "file_path", "oldText": "old_string", "newText": "new_string"},
-        ),
+        "edit": ("Edit", {"path": "file_path", "oldText": "old_string", "newText": "new_string"}),
         "write": ("Write", {"path": "file_path", "content": "content"}),
         "grep": ("Grep", {**_SEARCH, "glob": "glob"}),
         "find": ("Glob", _SEARCH),

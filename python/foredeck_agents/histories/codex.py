@@ -138,13 +138,7 @@ class _CodexReader:
             self._root = self._root or self._session
             self._has_begun = True
             yield HistoryMessage(
-                self._session,
-                line.place,
-                line.size,
-                message,
-                entry,
-                group,
-                root=self._root,
+                self._session, line.place, line.size, message, entry, group, root=self._root
             )
 
     def finish(self) -> Iterator[Record]:

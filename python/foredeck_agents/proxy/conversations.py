@@ -14,13 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from foredeck.context.state.chat import Chat
-from foredeck.embedded.format import (
-    CountedTokens,
-    Message,
-    MessageFormat,
-    ToolRequest,
-    read_each,
-)
+from foredeck.embedded.format import CountedTokens, Message, MessageFormat, ToolRequest, read_each
 from foredeck.embedded.loop_messages import LoopMessages, bare
 from foredeck.embedded.manager import ContextManager
 from foredeck.hosts.outgoing import SlotPlan

@@ -35,13 +35,7 @@ from foredeck_bench.demo.story import (
     story,
     told,
 )
-from foredeck_bench.demo.table import (
-    WIDTH,
-    answers_in,
-    call_rows,
-    newest_session,
-    render,
-)
+from foredeck_bench.demo.table import WIDTH, answers_in, call_rows, newest_session, render
 from foredeck_bench.scripted.pi_process import (
     PATIENT,
     VERSIONS,

@@ -6,14 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from foredeck.accounting.cache import (
-    CACHES,
-    CachedPrompt,
-    PromptMaker,
-    Shapes,
-    chars_of,
-    is_sent,
-)
+from foredeck.accounting.cache import CACHES, CachedPrompt, PromptMaker, Shapes, chars_of, is_sent
 from foredeck.context.messages.shape import Message
 from foredeck.context.rebase import Prices
 from foredeck.model.call_values import DEFAULT_TTL_S

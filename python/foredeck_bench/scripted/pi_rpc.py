@@ -10,12 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from foredeck_bench.scripted.pi_process import (
-    PiInstall,
-    PiWorkspace,
-    descendants,
-    pi_arguments,
-)
+from foredeck_bench.scripted.pi_process import PiInstall, PiWorkspace, descendants, pi_arguments
 from foredeck_bench.twin.request import Json
 from foredeck_lab.processes import Process, kill
 

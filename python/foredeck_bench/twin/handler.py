@@ -46,9 +46,7 @@ class ModelHandler(BaseHTTPRequestHandler):
 
     @classmethod
     def serving(
-        cls,
-        answer: Callable[[Api, Json], ModelAnswer],
-        other: Callable[[str, Json], Json | None],
+        cls, answer: Callable[[Api, Json], ModelAnswer], other: Callable[[str, Json], Json | None]
     ) -> type[ModelHandler]:
         """A handler bound to `answer(api, body)` and `other(path, body)`; None is a 404."""
         bound = {"answer": staticmethod(answer), "other": staticmethod(other)}

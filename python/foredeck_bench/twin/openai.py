@@ -91,10 +91,7 @@ def _usage(usage: Usage) -> Json:
         "prompt_tokens": usage.prompt,
         "completion_tokens": usage.output,
         "total_tokens": usage.prompt + usage.output,
-        "prompt_tokens_details": {
-            "cached_tokens": usage.read,
-            "cache_write_tokens": usage.written,
-        },
+        "prompt_tokens_details": {"cached_tokens": usage.read, "cache_write_tokens": usage.written},
     }
 
 

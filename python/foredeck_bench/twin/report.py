@@ -58,9 +58,7 @@ class TwinReport:
 
 
 def _report(
-    requests: Sequence[RecordedRequest],
-    violations: Sequence[Violation],
-    record: ModelRecord | None,
+    requests: Sequence[RecordedRequest], violations: Sequence[Violation], record: ModelRecord | None
 ) -> TwinReport:
     usages = [each.usage for each in requests if each.usage]
     dropped = [_identity(each, block) for each in requests for block in each.dropped]

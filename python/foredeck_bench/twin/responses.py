@@ -82,10 +82,7 @@ def whole(
         ended = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
     counted = {
         "input_tokens": usage.prompt,
-        "input_tokens_details": {
-            "cached_tokens": usage.read,
-            "cache_write_tokens": usage.written,
-        },
+        "input_tokens_details": {"cached_tokens": usage.read, "cache_write_tokens": usage.written},
         "output_tokens": usage.output,
         "output_tokens_details": {"reasoning_tokens": 0},
         "total_tokens": usage.prompt + usage.output,

@@ -79,12 +79,7 @@ def session_page(asked: Asked) -> WebPage:
 
 
 def _view(
-    store: Store,
-    work: Work,
-    book: Book,
-    view: str,
-    asked: Mapping[str, str],
-    data: dict[str, Any],
+    store: Store, work: Work, book: Book, view: str, asked: Mapping[str, str], data: dict[str, Any]
 ) -> dict[str, Any]:
     match view:
         case "calls":

@@ -16,12 +16,7 @@ from foredeck.store.clock import now_ms
 from foredeck.store.protocol import Batch, Origin, Token, portions
 from foredeck.store.versions import MAX_DOCUMENTS, new_store_id, prepared
 from foredeck_xtdb.database.client import Operation, OutcomeUnknown, XtdbClient, valid_time
-from foredeck_xtdb.database.documents import (
-    StoredVersion,
-    Transaction,
-    XtdbNames,
-    lookup_value,
-)
+from foredeck_xtdb.database.documents import StoredVersion, Transaction, XtdbNames, lookup_value
 from foredeck_xtdb.database.planning import CommitPlan, CommitPlanner, Prepared, put_blobs
 from foredeck_xtdb.database.reading import XtdbReader
 

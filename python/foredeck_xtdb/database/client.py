@@ -78,13 +78,7 @@ class TokenRefused(StoreUnavailable):
 class XtdbClient:
     """One server. Not thread-safe."""
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        token: str | None = None,
-        timeout_ms: int = 10_000,
-    ) -> None:
+    def __init__(self, url: str, *, token: str | None = None, timeout_ms: int = 10_000) -> None:
         self.url = url.rstrip("/")
         self.timeout_ms = timeout_ms
         headers = {"Accept": "application/json"}

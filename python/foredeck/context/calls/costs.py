@@ -14,12 +14,7 @@ from foredeck.context.messages.items import IMAGE_CHARS, Item
 from foredeck.context.plan.plan import Plan
 from foredeck.context.policies.uses import PolicyRun
 from foredeck.context.provider_cache import HEAD, MINIMUM_TOKENS, NOTHING, CacheReach, reach_of
-from foredeck.context.rebase import (
-    CandidateMessage,
-    Prices,
-    RebaseReason,
-    may_change,
-)
+from foredeck.context.rebase import CandidateMessage, Prices, RebaseReason, may_change
 from foredeck.context.rendering import RenderContext
 from foredeck.context.rewriting.folding import Fold
 from foredeck.context.rewriting.refreshing import Refresh

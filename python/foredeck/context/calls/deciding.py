@@ -49,10 +49,7 @@ from foredeck.context.rewriting.folding import (
     objects_to_shed,
     strip_reasoning,
 )
-from foredeck.context.rewriting.refreshing import (
-    Refresh,
-    refresh,
-)
+from foredeck.context.rewriting.refreshing import Refresh, refresh
 from foredeck.context.rewriting.replacing import Cover
 from foredeck.context.rewriting.runs import fold_runs
 from foredeck.context.state.gauge import sent_tokens
@@ -392,10 +389,7 @@ class Shedding(Rebase):
         if call.request.wire.thinking and not first_mutable(branch.plan):
             strip_reasoning(context, 0)
         gone = objects_to_shed(
-            context,
-            fixed_chars=self.costs.around_chars,
-            window=call.window,
-            marks=call.marks,
+            context, fixed_chars=self.costs.around_chars, window=call.window, marks=call.marks
         )
         for ordinal in gone:
             branch.release_object(ordinal)

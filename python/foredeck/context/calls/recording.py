@@ -42,12 +42,7 @@ def record_host_calls(call: CallInProgress) -> None:
             continue
         items, turn_fields = call.items[: outcome.messages], call.facilities.turn_fields
         take_in(
-            call.context,
-            session.inbox,
-            call.layout,
-            items,
-            call.first_new,
-            turn_fields=turn_fields,
+            call.context, session.inbox, call.layout, items, call.first_new, turn_fields=turn_fields
         )
         call.first_new = outcome.messages
         call.first_changed_say = min(call.first_changed_say, outcome.edited)

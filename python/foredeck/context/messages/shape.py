@@ -89,10 +89,7 @@ def identifying_fields(message: Message) -> Message:
 
 
 def to_item(
-    message: Message,
-    entry: str | None,
-    blobs: dict[str, bytes],
-    known: KnownMessages | None = None,
+    message: Message, entry: str | None, blobs: dict[str, bytes], known: KnownMessages | None = None
 ) -> Item:
     """`blobs` receives what must be stored to show it again."""
     store = store_message if known is None else known.store

@@ -81,10 +81,7 @@ class Adaptive:
 
     name = "adaptive"
 
-    def __init__(
-        self,
-        constants: AdaptiveSection | None = None,
-    ) -> None:
+    def __init__(self, constants: AdaptiveSection | None = None) -> None:
         self._constants = constants or AdaptiveSection()
         self._factors: dict[int, float] = {}
         constants = self._constants
@@ -145,13 +142,7 @@ class Adaptive:
         return self._over(piece.age, piece.chars, base, idle, history, cold)
 
     def _over(
-        self,
-        age: int,
-        chars: int,
-        base: float,
-        idle: float,
-        history: History,
-        cold_factor: float,
+        self, age: int, chars: int, base: float, idle: float, history: History, cold_factor: float
     ) -> bool:
         factor = self._factors.get(chars, 0.0)
         if not factor:

@@ -10,15 +10,8 @@ from foredeck.context.plan.ops import CURRENT, Op, PieceRef, Shown
 from foredeck.context.plan.wires import Wire
 from foredeck.context.policies.pieces import Piece, folded_blocks
 from foredeck.context.policies.uses import Uses
-from foredeck.context.rebase import (
-    is_immutable,
-    may_change,
-)
-from foredeck.context.rendering import (
-    RenderContext,
-    is_garbled,
-    shown_text,
-)
+from foredeck.context.rebase import is_immutable, may_change
+from foredeck.context.rendering import RenderContext, is_garbled, shown_text
 from foredeck.context.rewriting.folding import FoldFinder
 from foredeck.context.wording import brought_up_to_date
 from foredeck.model.identity import hash_text

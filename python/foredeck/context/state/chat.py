@@ -169,10 +169,7 @@ class Branch:
         # What is active stays so: the decisions of context tools are not carried out once more.
         results = {item.call_id for item in self.plan.items if item.kind == "result"}
         return replace(
-            self,
-            plan=Plan(seals=self.plan.seals),
-            matched=0,
-            applied=self.applied | results,
+            self, plan=Plan(seals=self.plan.seals), matched=0, applied=self.applied | results
         )
 
 

@@ -112,13 +112,7 @@ def open_session(
         origin=origin,
     )
     index = SessionIndex.load(session, read_members(store, session))
-    objects = Objects(
-        info,
-        Workspace(store),
-        index,
-        source,
-        open_graph,
-    )
+    objects = Objects(info, Workspace(store), index, source, open_graph)
     inbox = Inbox.of_document(fields, notify)
     if is_cut:
         inbox.user_messages.append(CUT)

@@ -47,11 +47,7 @@ class ContextTools:
     """The four tools in one session."""
 
     def __init__(
-        self,
-        objects: Objects,
-        chat: Chat,
-        inbox: Inbox,
-        readers: Sequence[RecordReader],
+        self, objects: Objects, chat: Chat, inbox: Inbox, readers: Sequence[RecordReader]
     ) -> None:
         self._objects, self._chat, self._inbox = objects, chat, inbox
         self._readers = readers

@@ -15,20 +15,9 @@ from foredeck.model.records import ImportedDocument, imported_id
 from foredeck.store.clock import now_ms
 from foredeck.store.portable.check import Checked, VersionHashes, check_file, load_document
 from foredeck.store.portable.export import ProjectPlace, blob_of_line
-from foredeck.store.portable.rewriting import (
-    FreshIds,
-    MovedProject,
-    Renew,
-    moved_lines,
-    same,
-)
+from foredeck.store.portable.rewriting import FreshIds, MovedProject, Renew, moved_lines, same
 from foredeck.store.portable.staged import ImportLimits, StagedFile
-from foredeck.store.protocol import (
-    Batch,
-    Head,
-    Origin,
-    Token,
-)
+from foredeck.store.protocol import Batch, Head, Origin, Token
 from foredeck.store.store import Store
 
 
