@@ -83,6 +83,16 @@ def test_an_old_version_stands_where_it_was_asked_for(host: Host) -> None:
     assert active(sent)[0] == f"@3\n{newer}"
 
 
+def test_output_of_commands_leaves_at_the_high_water_mark_the_least_recently_used_first(
+    host: Host,
+) -> None:
+    host.set_window(10_000)
+    for number in range(5):
+        sent = use(host, f"b{number}", "bash", lines(200, str(number)), command=f"make {number}")
+    assert sent.decision.reason == "high-water"
+    assert [block.split("\n")[1].split()[0] for block in active(sent)] == ["3", "4"]
+
+
 def test_active_content_is_stored_once_however_many_calls_hold_it(host: Host) -> None:
     use(host, "r1", "read", lines(200), path="a.py")
     finish(host)

@@ -246,7 +246,7 @@ class Pools:
         pool = sorted(context.sets.pool)
         lines = [object_line(ordinal, context.describe(ordinal)) for ordinal in pool]
         lines = [line for line in lines if listed.get(_first_word(line)) != line]
-        contents = [self._content(context, ordinal) for ordinal in sorted(context.sets.active)]
+        contents = [active_content(context, ordinal) for ordinal in sorted(context.sets.active)]
         blocks = [block for own in contents if not _is_held(own, held) for block in own]
         blocks_at: dict[int, list[Block]] = {}
         if lines:
@@ -272,15 +272,17 @@ class Pools:
             if other != op:
                 plan.write(index, other)
 
-    def _content(self, context: RenderContext, ordinal: int) -> list[Block]:
-        """A short file as it is now, anything else as results showed it."""
-        text = context.content(ordinal)
-        if context.describe(ordinal).get("state") == "deleted":
-            return [text_block(no_content(ordinal, "it was deleted"))]
-        if text is not None and len(text) <= WHOLE_CHARS:
-            return [text_block(f"{handle(ordinal)}\n{text}" if text else empty(ordinal))]
-        blocks = [block for item in _shown(context, ordinal) for block in _blocks(item, ordinal)]
-        return [block for n, block in enumerate(blocks) if block not in blocks[:n]]
+
+def active_content(context: RenderContext, ordinal: int) -> list[Block]:
+    """What `Pools` shows of an active object: a short file as it is now, anything else as results
+    showed it."""
+    text = context.content(ordinal)
+    if context.describe(ordinal).get("state") == "deleted":
+        return [text_block(no_content(ordinal, "it was deleted"))]
+    if text is not None and len(text) <= WHOLE_CHARS:
+        return [text_block(f"{handle(ordinal)}\n{text}" if text else empty(ordinal))]
+    blocks = [block for item in _shown(context, ordinal) for block in _blocks(item, ordinal)]
+    return [block for n, block in enumerate(blocks) if block not in blocks[:n]]
 
 
 def _pool_lines(held: Sequence[Block]) -> dict[str, str]:

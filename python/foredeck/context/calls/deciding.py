@@ -27,8 +27,8 @@ from foredeck.context.calls.own_lines import (
     withdrawn_now,
 )
 from foredeck.context.fitting import WindowBudget, fit
-from foredeck.context.layouts import make_layout
-from foredeck.context.messages.items import text_block
+from foredeck.context.layouts import active_content, make_layout
+from foredeck.context.messages.items import blocks_chars, text_block
 from foredeck.context.plan.ops import PieceRef, Say
 from foredeck.context.policies.uses import PolicyRun, newest_from, run_policy
 from foredeck.context.rebase import (
@@ -388,8 +388,10 @@ class Shedding(Rebase):
             branch.release(index)
         if call.request.wire.thinking and not first_mutable(branch.plan):
             strip_reasoning(context, 0)
+        sizes = {each: blocks_chars(active_content(context, each)) for each in context.sets.active}
+        fixed = self.costs.around_chars
         gone = objects_to_shed(
-            context, fixed_chars=self.costs.around_chars, window=call.window, marks=call.marks
+            context, sizes, fixed_chars=fixed, window=call.window, marks=call.marks
         )
         for ordinal in gone:
             branch.release_object(ordinal)

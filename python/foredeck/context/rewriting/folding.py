@@ -287,11 +287,18 @@ def fold_slots(context: RenderContext, index: int, slots: set[int]) -> bool:
 
 
 def objects_to_shed(
-    context: RenderContext, *, fixed_chars: int, window: int | None, marks: WaterMarks
+    context: RenderContext,
+    sizes: dict[int, int],
+    *,
+    fixed_chars: int,
+    window: int | None,
+    marks: WaterMarks,
 ) -> set[int]:
-    """Handles to release, least recently used first, to stay below the marks; changes nothing."""
+    """Handles to release, least recently used first, to stay below the marks; changes nothing.
+
+    `sizes`: characters of each active object's content, by handle.
+    """
     plan, sets = context.plan, context.sets
-    sizes = {ordinal: len(context.content(ordinal) or "") for ordinal in sets.active}
     chars = plan.chars_sent + fixed_chars + sum(sizes.values())
     if not window or context.gauge.tokens(chars) <= marks.high * window:
         return set()
