@@ -9,6 +9,7 @@ import pytest
 from foredeck.context.messages.items import Item, ToolUse
 from foredeck.context.plan.ops import REASONING, Op, PieceRef
 from foredeck.context.plan.plan import Plan
+from foredeck.context.policies.policy import Rules
 from foredeck.context.policies.uses import Uses
 from foredeck.model.messages import MessageKey
 
@@ -45,6 +46,29 @@ def test_identifiers_that_stand_in_many_places_prove_nothing() -> None:
     refs = [chat.runs("bash", "make_one make_two", command=f"c {n}") for n in range(3)]
     chat.says("make_one make_two")
     assert [chat.uses.age(ref) for ref in refs] == [3, 2, 1]
+
+
+def test_reads_of_a_turn_stay_while_it_reads_on_or_edits_one_after_the_other() -> None:
+    chat = Chat()
+    chat.uses.rules = Rules(prepared=True)
+    chat.user()
+    reads = [chat.runs("read", "text", path=f"src/{name}.py") for name in "abc"]
+
+    def ages(cold: bool = False) -> list[int]:
+        return [chat.uses.state(*ref, cold=cold)[1] for ref in reads]
+
+    assert ages() == [0, 0, 0], "each further read is a use of the ones before"
+    assert ages(cold=True) == [2, 1, 0], "but not where all is written anew"
+    chat.runs("bash", "fine", command="make")
+    assert ages() == [1, 1, 1]
+    chat.runs("edit", "ok", path="src/a.py", oldText="w", newText="v")
+    assert ages()[1:] == [0, 0], "so is an edit of one of them"
+    chat.runs("edit", "ok", path="src/a.py", oldText="u", newText="v")
+    assert ages()[1:] == [1, 1], "an edit of another file is none"
+    chat.runs("read", "text", path="src/d.py")
+    assert ages()[1:] == [2, 2], "nor is a read once the turn has edited"
+    chat.user()
+    assert ages()[1:] == [5, 4], "the end of the turn ends it"
 
 
 def test_what_the_newest_turn_has_not_used_is_idle_and_aborted_answers_are_no_calls() -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import base64
 import re
 
-from foredeck.model.quoting import is_reference
 from foredeck_bench.twin.request import ModelRequest
 from foredeck_bench.twin.server import ScriptedModel
 from foredeck_bench.twin.steps import Step, call
 from harness import Pi
-from observed import answered, errors, last_result, results
+from observed import answered, errors, last_result
 from pictures import png
 
 LINE = "entry {}: nothing of note has happened since then, and nobody has asked for more of it\n"
@@ -57,20 +56,3 @@ def test_an_image(pi: Pi) -> None:
     assert data not in str(answered(model)[-2].request.messages)
     assert str(model.requests[-1].request.newest).count(data) == 1
     assert "Read image file [image/png]" in last_result(model.requests[-1])
-
-
-def test_a_file_that_the_user_names_is_shown_again_after_a_pause(pi: Pi) -> None:
-    text = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(40))
-    (pi.repo / "tides.txt").write_text(text)
-    seen: list[Step] = [call("bash", command=f"seq {n}000 {n}400") for n in range(1, 5)]
-    model = pi.serve([call("read", path="tides.txt"), *seen, "seen", "nothing", "a fox"])
-    # Each call is like one after a pause.
-    environment = {"FOREDECK_REBASE__CACHE_TTL_S": "0", "FOREDECK_ADAPTIVE__PATIENCE": "1"}
-    environment["FOREDECK_ADAPTIVE__NEWEST_RESULTS"] = "0"
-    rpc = pi.rpc(foredeck=True, environment=environment)
-    for prompt in ("look around", "what else is there?", "who jumps in tides.txt?"):
-        rpc.prompt(prompt)
-    rpc.shutdown()
-    *_, before, named = answered(model)
-    assert is_reference(results(before)[0])
-    assert text.strip() in results(named)[0]

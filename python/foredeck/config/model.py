@@ -79,6 +79,9 @@ class AdaptiveSection(Section):
     fold_turns_after: int = Field(100, ge=0, le=10_000)
     """After how many more calls what the model said in a turn, but for its last words, goes with
     the turn's folded calls, where `fold_answers` allows it; 0 for never."""
+    fold_prepared: bool = False
+    """Fold what a turn has read like any other result. Otherwise its reads stay until the turn has
+    edited them or ends, or the cache is cold."""
 
 
 class PastesSection(Section):

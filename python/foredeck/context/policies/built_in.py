@@ -91,6 +91,7 @@ class Adaptive:
             edits_after=math.ceil(constants.patience_edits * constants.idle_factor),
             turns_after=constants.fold_turns_after if constants.fold_answers else 0,
             newest=constants.newest_results,
+            prepared=not constants.fold_prepared,
         )
 
     def decide(self, history: History) -> PolicyDecision:

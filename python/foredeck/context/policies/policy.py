@@ -88,6 +88,8 @@ class Rules:
     """Telling identifiers that make a use, beside edits and mentions of the path."""
     max_holders: int = 2
     """An identifier in more pieces tells nothing."""
+    prepared: bool = False
+    """Whether a turn's reads stay until it edits them."""
     newest: int = 0
     """Newest results that are not offered, and fold last where the prompt does not fit."""
     refresh: bool = False

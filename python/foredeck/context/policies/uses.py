@@ -37,6 +37,8 @@ class LastUse:
     last: int
     path: str = ""
     text: str = ""
+    prepared: int = 0
+    """The call of the turn's last read or edit of another such file; 0 after the turn."""
 
 
 @dataclass(slots=True)
@@ -62,6 +64,9 @@ class Uses:
     """By `PieceRef`, in message order."""
     _in_order: list[LastUse] = field(default_factory=list)
     """The same, by number."""
+    _prepared: list[LastUse] = field(default_factory=list)
+    """The newest turn's reads of files not edited since."""
+    _has_edited: bool = False
     _plan: Plan | None = None
     _mark: int = 0
     # One more than `max_holders`: an identifier with as many says nothing any more.
@@ -99,14 +104,17 @@ class Uses:
             setattr(self, name, getattr(fresh, name))
         self._plan = plan
 
-    def state(self, message: int, slot: int = 0) -> tuple[PieceRef, int, bool, bool]:
+    def state(
+        self, message: int, slot: int = 0, *, cold: bool = True
+    ) -> tuple[PieceRef, int, bool, bool]:
         """A piece's place, calls since its last use, whether the newest turn left it unused, and
         whether its file is being edited."""
         use = self.by_ref.get((message, slot))
         if use is None:
             return PieceRef(message, slot), 0, False, False
-        idle = use.last <= self.turn_began
-        return use.ref, self.calls - use.last, idle, use.path in self.edited
+        # Not with a cold cache: to write all that is prepared anew costs more than it is worth.
+        last = use.last if cold or not self.rules.prepared else max(use.last, use.prepared)
+        return use.ref, self.calls - last, last <= self.turn_began, use.path in self.edited
 
     def age(self, ref: PieceRef) -> int:
         """Model calls since the last use; 0 if unknown."""
@@ -123,12 +131,16 @@ class Uses:
     def _read(self, index: int, item: Item) -> None:
         if item.kind == "user":
             self.turn_began = self.calls
+            for use in self._prepared:
+                use.prepared = 0
+            self._prepared, self._has_edited = [], False
             self._add_pieces(index, item)
         elif item.kind == "assistant" and not item.unsent:
             self.calls += 1
             for call in item.calls:
                 if call.tool in WRITERS and (path := self._path(call.arguments)):
                     self.edited[path] = None
+            self._note_prepared(item)
             self._note_uses(item)
             self._add_pieces(index, item)
         elif item.kind == "result":
@@ -136,6 +148,20 @@ class Uses:
             assert plan is not None
             path = self._path(item.arguments)
             self._hold(PieceRef(index), item.text, path, partial(self.names.of, plan, index))
+            if item.tool == "read" and path and not item.failed:
+                self._prepared.append(self.by_ref[PieceRef(index)])
+
+    def _note_prepared(self, item: Item) -> None:
+        # What a turn has read it is about to edit: a model reads several files, then edits them one
+        # by one.
+        edited = {self._path(call.arguments) for call in item.calls if call.tool in WRITERS}
+        unedited = [use for use in self._prepared if use.path not in edited]
+        self._has_edited |= bool(edited)
+        reads = not self._has_edited and any(call.tool == "read" for call in item.calls)
+        if reads or len(unedited) < len(self._prepared):
+            for use in unedited:
+                use.prepared = self.calls
+        self._prepared = unedited
 
     def _note_uses(self, item: Item) -> None:
         used = [self._holder(old.old) for c in item.calls for old in edits_of(c.arguments)]
@@ -268,7 +294,9 @@ def run_policy(
     flight = plan.last_assistant()
     floor = newest_from(plan, uses.rules.newest)
     contents = [
-        content for content in _active_contents(branch, uses, flight) if content.message < floor
+        content
+        for content in _active_contents(branch, uses, flight, cold=cold)
+        if content.message < floor
     ]
     pieces = list(_pieces(branch, uses, request.wire, flight)) if policy.rules else []
     history = History(
@@ -300,7 +328,9 @@ def newest_from(plan: Plan, count: int) -> int:
     return first
 
 
-def _active_contents(branch: Branch, uses: Uses, flight: int) -> Iterator[ActiveContent]:
+def _active_contents(
+    branch: Branch, uses: Uses, flight: int, *, cold: bool
+) -> Iterator[ActiveContent]:
     # What answers the newest assistant message has not been seen by the model yet.
     plan, pinned = branch.plan, branch.sets.pins
     items, counted = plan.items, plan.results_in_turn
@@ -309,9 +339,9 @@ def _active_contents(branch: Branch, uses: Uses, flight: int) -> Iterator[Active
         if index > flight or ordinal in pinned or items[index].kind != "result":
             continue
         use = last_use(index, index)
-        ref, age, idle, of_edited = uses.state(index)
+        ref, age, idle, of_edited = uses.state(index, cold=cold)
         if use != index:
-            _, again, unused, _ = uses.state(use)
+            _, again, unused, _ = uses.state(use, cold=cold)
             age, idle = min(age, again), idle and unused
         item = items[use]
         age_in_turns, recency_rank = (
