@@ -8,6 +8,7 @@ requests among the newest `BREAKPOINTS` user or tool messages.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -128,9 +129,10 @@ class CacheReach:
         if self.rule == "prefix":
             return min(self.start, changed_from)
         # Ends further back than a marker looks are found only if a marker is set on them.
-        ends = (e for e in self.ends if e >= self.nearest or e in self.markable)
-        least = HEAD if self.rule == "markers" else NOTHING
-        return max((e for e in ends if e <= changed_from), default=least)
+        for at in range(bisect_right(self.ends, changed_from) - 1, -1, -1):
+            if self.ends[at] >= self.nearest or self.ends[at] in self.markable:
+                return self.ends[at]
+        return HEAD if self.rule == "markers" else NOTHING
 
     def mark(self, hit: int, first_to_go: int | None, *, rebased: bool) -> int | None:
         """Where one more marker pays: on a prefix otherwise lost, after a rebase on what remains,
