@@ -122,7 +122,9 @@ def test_a_body_that_cannot_be_worked_on_goes_through(
     proxy: RunningProxy, upstream: RawUpstream, name: str, path: str
 ) -> None:
     headers = {**KEY, "content-type": "application/json", "x-odd": "1"}
-    answer = httpx.post(f"{proxy.url}/{path}?beta=true", content=BODIES[name], headers=headers)
+    answer = httpx.post(
+        f"{proxy.url}/{path}?beta=true", content=BODIES[name], headers=headers, timeout=60
+    )
     assert (answer.status_code, answer.content) == (200, b"hello")
     ((method, where, got, body),) = upstream.got
     prefix = "/v1" if path.startswith("openai") else ""
