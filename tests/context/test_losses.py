@@ -92,6 +92,19 @@ def test_what_a_provider_drops_is_counted_once_however_often_it_says_so(host: Ho
     assert record_of(host).lost_so_far == LostSum(dropped=3, dropped_tokens=210)
 
 
+def test_what_was_dropped_is_withheld_until_foredeck_leaves_it_out(new_host: NewHost) -> None:
+    host = new_host(adaptive={"patience": 1})
+    turn(host, reasoning=70, text="Hm.")
+    report(host, "s2", "s3")
+    withheld = [step(host, "first", 70).stats.withheld, step(host, "second", 70).stats.withheld]
+    host.restart()
+    withheld.append(step(host, "restarted", 70).stats.withheld)
+    assert withheld == [2 * len("Hm.")] * 3
+    later(host)
+    assert {(5, 0), (7, 0)} <= host.state.chat.branch.lost
+    assert record_of(host).stats.withheld == 0
+
+
 def test_what_was_dropped_before_a_step_back_is_not_withheld_of_what_came_instead(
     host: Host,
 ) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +16,7 @@ from foredeck.commands import (
     test_facts,
 )
 from foredeck.model.figures import cut
-from foredeck.model.names import identifiers
+from foredeck.model.names import identifiers, words_of_names
 from foredeck.model.quoting import block, one_line
 
 MAX_FILES = 4
@@ -449,4 +449,18 @@ COUNTED_CHARS = 100_000_000
 def _by_use(names: Set[str], text: str) -> list[str]:
     """Likeliest to be used first: repeated ones, then short ones."""
     text = text[: COUNTED_CHARS // max(1, len(names))]
-    return sorted(names, key=lambda name: (-min(text.count(name), MANY), len(name), name))
+    # A name stands within words: of each word it is enough to look at one.
+    by_count: defaultdict[int, list[str]] = defaultdict(list)
+    for word, count in Counter(words_of_names(text)).items():
+        by_count[min(count, MANY)].append(word)
+    words = [(count, " ".join(by_count[count])) for count in sorted(by_count, reverse=True)]
+
+    def uses(name: str) -> int:
+        total = 0
+        for count, text in words:
+            total += count * text.count(name)
+            if total >= MANY:
+                return MANY
+        return total
+
+    return sorted(names, key=lambda name: (-uses(name), len(name), name))

@@ -123,10 +123,9 @@ def identifiers(text: str) -> frozenset[str]:
     telling = _TELLING.search
     # Bytes are cut into words in half the time that a pattern takes. Most words are recognised
     # without one: plain ones, and names with a digit or an underscore.
-    spaced = text.encode("ascii", "replace").translate(_GAPS).decode("ascii")
     names = {
         word
-        for each in set(spaced.split())
+        for each in set(words_of_names(text))
         if not (each.isalpha() and each.islower())
         and (((word := each.strip(_ENDS)).isidentifier() and not word.isalpha()) or telling(word))
     }
@@ -141,6 +140,11 @@ def identifiers(text: str) -> frozenset[str]:
             or (MIN_DIGITS <= len(word) <= MAX_CHARS and word.isdecimal())
         ]
     )
+
+
+def words_of_names(text: str) -> list[str]:
+    """The words of a text in which names can stand, with `_`, `$`, `.`, `/` and `-`."""
+    return text.encode("ascii", "replace").translate(_GAPS).decode("ascii").split()
 
 
 def inner_identifiers(text: str) -> frozenset[str]:

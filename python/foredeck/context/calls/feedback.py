@@ -46,17 +46,14 @@ def reasoning_left_out(call: CallInProgress) -> tuple[LostReasoning, int]:
         round(sum(reasoning_tokens(plan.items[index], block) for index, block in spots))
         for spots in (ours, dropped)
     ]
-    spots = branch.lost | reports
+    spots = branch.lost_in_prompt() | reports
     if model is not None and model.is_bound:
         behind = range(call.first_resent, min(call.first_new, len(plan)))
         spots |= {(index, block) for index in behind for block in sealed_blocks(plan.items[index])}
     uncounted = sum(
         block_chars(plan.items[index].blocks[block])
         for index, block in spots
-        # In this order: of a long session's lost blocks nearly all are left out.
-        if index < len(plan)
-        and not _leaves_out(plan.ops[index], block)
-        and block in sealed_blocks(plan.items[index])
+        if not plan.ops[index].leaves_out(block) and block in sealed_blocks(plan.items[index])
     )
     return LostReasoning(tuple(ours), tuple(dropped), *tokens), uncounted
 
@@ -124,13 +121,7 @@ def _size(block: Block) -> float:
 
 
 def _left_out(item: Item, op: Op) -> Iterator[int]:
-    return (block for block in sealed_blocks(item) if _leaves_out(op, block))
-
-
-def _leaves_out(op: Op, block: int) -> bool:
-    if op.blocks is None or op.form == "omitted":
-        return op.form == "omitted"
-    return all(each.get("keep") != block for each in op.blocks)
+    return (block for block in sealed_blocks(item) if op.leaves_out(block))
 
 
 def take_report(

@@ -89,6 +89,12 @@ class Op:
     def carries(self) -> bool:
         return self.shown is not None and self.form != "same"
 
+    def leaves_out(self, block: int) -> bool:
+        """Whether one of the message's own blocks does not go out."""
+        if self.blocks is None or self.form == "omitted":
+            return self.form == "omitted"
+        return all(each.get("keep") != block for each in self.blocks)
+
 
 def omit(shown: Shown | None = None) -> Op:
     """Leaves a message out."""

@@ -56,6 +56,9 @@ class Branch:
     _recorded_released: set[int] = field(default_factory=set, init=False)
     _touched: set[int] = field(default_factory=set, init=False)
     _marks: tuple[int, int] = field(default=(0, 0), init=False)
+    _lost_in_prompt: set[BlockSpot] | None = field(default=None, init=False)
+    _losses_read: int = field(default=0, init=False)
+    """How much of `plan.written` that set has followed."""
 
     @classmethod
     def restore(
@@ -110,11 +113,26 @@ class Branch:
         """Moves on to a call record just committed."""
         self.cache_entries.apply(record)
         self.lost |= record.lost.spots
+        if self._lost_in_prompt is not None:
+            self._lost_in_prompt |= record.lost.spots
         self.call, self.matched = record.id, len(self.plan)
         self.depth += 1
         if record.decision.is_rebase:
             self.rewritten = Rewritten.by(record, self.depth)
         self.ahead = False
+
+    def lost_in_prompt(self) -> set[BlockSpot]:
+        """Lost reasoning whose blocks still go out; a new set."""
+        # In a long session nearly all that is lost is left out: only what has changed is read.
+        ops, written = self.plan.ops, self.plan.written
+        changed = set(written[self._losses_read :])
+        self._losses_read = len(written)
+        spots = self.lost if self._lost_in_prompt is None else self._lost_in_prompt
+        spots = spots | {spot for spot in self.lost if spot[0] in changed} if changed else spots
+        self._lost_in_prompt = {
+            spot for spot in spots if spot[0] < len(ops) and not ops[spot[0]].leaves_out(spot[1])
+        }
+        return set(self._lost_in_prompt)
 
     def calls_to_wait(self, gap: int) -> int:
         """Calls left until `gap` of them lie between two rebases."""
