@@ -10,7 +10,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from multiprocessing import active_children
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from foredeck.accounting.figure import CostFigure, session_figure, unpriced_lines
 from foredeck.cli.output import Progress, fitted_table, typed
@@ -19,12 +19,19 @@ from foredeck.model.documents import SessionDocument
 from foredeck.model.figures import counted, shortened, week_of
 from foredeck.store.store import Store
 
-if TYPE_CHECKING:  # loads the engine
-    from foredeck_lab.replay.replayed_session import RecordedFigure
-
 WEEKS, PROJECTS = 12, 15
 _NAME = 24
 _IGNORE = signal.SIGINT, signal.SIG_IGN
+
+
+class RecordedFigure(NamedTuple):
+    """A session's id and folder, times, and each call's cost by answer."""
+
+    session: str
+    folder: str
+    first_ms: int
+    last_ms: int
+    calls: list[tuple[str, CostFigure]]
 
 
 @dataclass(slots=True)
@@ -109,9 +116,6 @@ def add_histories(overview: Overview, files: Iterable[Path]) -> None:
 
     After Ctrl-C the sums so far are kept.
     """
-    # Loads the engine, which a stored session has no use for.
-    from foredeck_lab.replay.replayed_session import recorded_figures
-
     listed = sorted(files, key=_changed, reverse=True)
     stored = frozenset(overview.known)
     read: list[tuple[bool, int, str, RecordedFigure]] = []
@@ -144,6 +148,24 @@ def add_histories(overview: Overview, files: Iterable[Path]) -> None:
     # A fork repeats calls of the session that it goes on from, which began before it.
     for *_, found in sorted(read, key=lambda one: one[:3]):
         overview.add_history(found, stored)
+
+
+def recorded_figures(path: Path) -> list[RecordedFigure]:
+    """What a file's sessions would have cost; stores nothing. Raises `TranscriptError`."""
+    # Load the engine, which a stored session has no use for.
+    from foredeck_agents.histories.recordings import load_recordings
+    from foredeck_lab.replay.replayed_session import replayed
+
+    figures = []
+    for transcript in load_recordings(path, branches=True):
+        times = [call.time_ms for call in transcript.calls] or [0]
+        calls = []
+        if transcript.calls:
+            with replayed(transcript) as session_replayed:
+                calls = session_replayed.by_call()
+        folder = transcript.cwd or ""
+        figures.append(RecordedFigure(transcript.id, folder, times[0], times[-1], calls))
+    return figures
 
 
 def _changed(file: Path) -> float:

@@ -26,7 +26,6 @@ from foredeck.config import Config, ensure_home
 from foredeck.errors import ForedeckError, StoreError, StoreUnavailable
 from foredeck.model.figures import counted, short_bytes
 from foredeck.store.clock import now_ms
-from foredeck.store.protocol import Token
 from foredeck_xtdb.database.client import Refused, XtdbClient
 from foredeck_xtdb.database.datalog import QueryRefused, prepare
 from foredeck_xtdb.database.documents import XtdbNames
@@ -103,7 +102,7 @@ def _basis(args: Namespace, reader: XtdbReader) -> dict[str, int] | None:
     Raises `Missing` for an unknown token, `QueryRefused` for no time.
     """
     if args.as_of is not None:
-        return {"tx-id": reader.tx_id(Token(args.as_of))}
+        return {"tx-id": reader.tx_id(args.as_of)}
     if args.at is None:
         return {}
     if (moment := parse_moment(args.at)) is None:

@@ -15,7 +15,7 @@ from foredeck_bench.judging.evidence import answers_of, needs_of
 from foredeck_bench.judging.judge import Judge, SessionFacts
 from foredeck_bench.judging.plain import PLAIN, WITHOUT, compactions_at
 from foredeck_lab.replay.options import ReplayOptions
-from foredeck_lab.replay.plain import ASSUMED_REASONING, Calibration, calibrate, plain_prompts
+from foredeck_lab.replay.pi import ASSUMED_REASONING, Calibration, calibrate, plain_prompts
 from replay.recordings import Recording, call, everything, text
 
 

@@ -183,7 +183,7 @@ def test_an_interrupt_gives_the_sums_so_far_and_waits_for_no_file(
     def interrupted(*_steps: object, **_note: object) -> None:
         raise KeyboardInterrupt
 
-    recorded = "foredeck_lab.replay.replayed_session.recorded_figures"
+    recorded = "foredeck_lab.cost_overview.recorded_figures"
     monkeypatch.setattr(recorded, fails_or_takes_long)
     monkeypatch.setattr(Progress, "advance", interrupted)
     files = [tmp_path / "long.jsonl", tmp_path / "short.jsonl"]

@@ -69,24 +69,25 @@ def check(host: Host, sent: Sent, shown: Prompt) -> None:
 def _what_is_kept_is_true(host: Host) -> None:
     """Whatever is kept from call to call equals what the whole list says."""
     assembler = host.opened.assembler
-    context = rendering_of(host.state, assembler.config, Gauge(), assembler.uses.names)
+    uses = assembler.finders.uses
+    context = rendering_of(host.state, assembler.config, Gauge(), uses.names)
     plan = host.state.chat.branch.plan
     for index, chars in enumerate([0, *accumulate(plan.chars)]):
         assert plan.chars_before(index) == chars
     assert plan.places == {item.key.address: index for index, item in enumerate(plan.items)}
     active = host.state.chat.branch.sets.active
     assert plan.folded_objects(active) == len(plan.carried.keys() - plan.holders.keys() - active)
-    assembler.uses.follow(plan)
-    wanted = assembler.uses.foldable.keys()
+    uses.follow(plan)
+    wanted = uses.foldable.keys()
     assert assembler.finders.folds.find(context, wanted) == FoldFinder().find(context, wanted)
     with patch.object(rendering, "identifiers", _identifiers):
         assert context.names.in_view(plan, ()) == PromptNames().in_view(plan, ())
     if assembler.policy.rules is not None:
-        fresh = Uses(host.state.info.cwd, assembler.uses.rules)
+        fresh = Uses(host.state.info.cwd, uses.rules)
         fresh.follow(plan)
-        assert assembler.uses.foldable == fresh.foldable
+        assert uses.foldable == fresh.foldable
         known, anew = assembler.finders.refreshes, RefreshFinder()
-        found = [each.find(context, assembler.uses, (), CALLS_CHANGE) for each in (known, anew)]
+        found = [each.find(context, uses, (), CALLS_CHANGE) for each in (known, anew)]
         assert found[0] == found[1]
 
 

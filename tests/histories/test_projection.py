@@ -21,7 +21,7 @@ from foredeck_agents.histories.lines import opened_lines
 from foredeck_agents.histories.pi import load_transcript, read_pi
 from foredeck_agents.histories.records import HistoryMessage, RecordedCall, Transcript
 from foredeck_lab.replay.options import ReplayOptions
-from foredeck_lab.replay.plain import plain_prompts
+from foredeck_lab.replay.pi import plain_prompts
 from foredeck_lab.replay.replayed_session import ReplayedSession
 from replay.recordings import Recording, call, everything, text
 

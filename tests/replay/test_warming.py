@@ -16,8 +16,8 @@ from foredeck_bench.judging.comparison import rule_of
 from foredeck_bench.judging.judge import SessionFacts
 from foredeck_bench.judging.plain import PLAIN, judged_plain
 from foredeck_lab.replay.options import ReplayOptions, replayed_model
+from foredeck_lab.replay.pi import WarmedSides, Warmer
 from foredeck_lab.replay.replayed_session import replayed
-from foredeck_lab.replay.warming import WarmedSides, Warmer
 from replay.recordings import Recording, text
 
 HOUR_MS = 3_600_000

@@ -29,7 +29,6 @@ from foredeck.context.intake.take_in import (
 )
 from foredeck.context.layouts import make_layout
 from foredeck.context.policies.built_in import make_policy
-from foredeck.context.policies.uses import Uses
 from foredeck.context.rewriting.refreshing import Finders
 from foredeck.context.state.facilities import Facilities, Heir, LineSource
 from foredeck.context.state.gauge import Calibrator, Gauge
@@ -49,8 +48,7 @@ class Assembler:
         self.session = session
         self._objects, self._chat, self._inbox = session.objects, session.chat, session.inbox
         self.policy = make_policy(config.policy, config)
-        self.uses = Uses.of_policy(session.info.cwd, self.policy, config)
-        self.finders = Finders(self.uses)
+        self.finders = Finders.of_policy(session.info.cwd, self.policy, config)
         self._layout = make_layout(config.layout)
         self.facilities = facilities
         self._calibrator = Calibrator(session.objects.workspace)
@@ -124,7 +122,7 @@ class Assembler:
     def prepare(self) -> None:
         """Reads uses in advance, while no call waits."""
         if self.policy.rules:
-            self.uses.follow(self._chat.branch.plan)
+            self.finders.uses.follow(self._chat.branch.plan)
 
     def compact(self, request: CompactionRequest) -> CompactionDecision:
         # Loads with the first compaction.
@@ -133,7 +131,7 @@ class Assembler:
         if request.model is not None:
             self._gauge = self._calibrator.gauge(request.model.name, request.model.api)
         self._chat.take_up_newest()
-        context = rendering_of(self.session, self.config, self._gauge, self.uses.names)
+        context = rendering_of(self.session, self.config, self._gauge, self.finders.uses.names)
         compaction = HostCompaction(
             context, request, self.facilities.stand_ins, self.config.rebase.high_water
         )
@@ -145,7 +143,7 @@ class Assembler:
         # Loads with the first compaction.
         from foredeck.context.compacting import finish_compaction
 
-        context = rendering_of(self.session, self.config, self._gauge, self.uses.names)
+        context = rendering_of(self.session, self.config, self._gauge, self.finders.uses.names)
         finish_compaction(context, self._inbox, self.facilities.stand_ins, summary, writer)
 
     def _align(self, request: Request) -> CallInProgress:

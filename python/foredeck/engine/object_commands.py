@@ -99,7 +99,7 @@ def name_command(opened: OpenedSession, arguments: str) -> str:
 
 def why_command(opened: OpenedSession, name: str) -> str:
     session, assembler = opened.session, opened.assembler
-    return why(session.objects, session.chat, name, assembler.policy, assembler.uses)
+    return why(session.objects, session.chat, name, assembler.policy, assembler.finders.uses)
 
 
 def object_choices(opened: OpenedSession, verb: str) -> Iterator[Choice]:

@@ -15,7 +15,7 @@ from foredeck.model.messages import texts_in
 from foredeck.model.names import identifiers
 from foredeck.sources.tool_calls import edits_of
 from foredeck_agents.histories.records import Transcript
-from foredeck_lab.replay.plain import ASSUMED_REASONING
+from foredeck_lab.replay.pi import ASSUMED_REASONING
 
 _CODE = re.compile(r"[A-Za-z]{3}")
 _SHAPED = re.compile(r"[_/$]|[a-z][A-Z]|[A-Za-z]\.[A-Za-z]")

@@ -20,8 +20,7 @@ from foredeck_bench.judging.evidence import (
     answers_of,
     needs_of,
 )
-from foredeck_lab.replay.plain import Calibration, calibrate
-from foredeck_lab.replay.warming import WarmedSide, Warmer, awaits_user
+from foredeck_lab.replay.pi import Calibration, WarmedSide, Warmer, awaits_user, calibrate
 
 RETURN_TOKENS = 300
 """Of a call that fetches something, besides the prompt."""

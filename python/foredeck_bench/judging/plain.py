@@ -10,7 +10,7 @@ from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.sources.tool_calls import path_argument
 from foredeck_agents.histories.records import Compaction, Transcript
 from foredeck_bench.judging.judge import Judge, Judgement, Rule, SessionFacts
-from foredeck_lab.replay.plain import plain_prompts
+from foredeck_lab.replay.pi import plain_prompts
 
 PLAIN = "plain Pi"
 WITHOUT = "plain Pi, no compaction"

@@ -14,10 +14,9 @@ from foredeck.context.compactions import SummaryRequest, summary_of
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.transcript import observable, split_turns
 from foredeck.context.rebase import Prices, can_afford, later_calls, prices_of
-from foredeck.context.state.chat import Chat, turn_of
+from foredeck.context.state.chat import turn_of
 from foredeck.context.state.facilities import StandIn, StandInKind
 from foredeck.context.state.gauge import Gauge
-from foredeck.context.state.objects import Objects
 from foredeck.context.state.session import Session
 from foredeck.context.summary import written_names
 from foredeck.model.call_values import BranchCost
@@ -169,7 +168,7 @@ class ReplayObserver:
 
     def _observe(self, session: Session, chunk: Chunk, now_ms: int) -> None:
         items = session.chat.branch.plan.items[self._done : self._done + len(chunk.messages)]
-        text = notes_of(session.objects, session.chat, items, self._note_chars(chunk))
+        text = notes_of(session, items, self._note_chars(chunk))
         covers = [item.key.address for item in items]
         document = ObservationDocument(
             id=observation_id(session.info.id, covers, None, None),
@@ -238,12 +237,12 @@ class _CondensableNote:
         return self.kind == "reflection"
 
 
-def notes_of(objects: Objects, chat: Chat, items: Sequence[Item], chars: int) -> str:
+def notes_of(session: Session, items: Sequence[Item], chars: int) -> str:
     """Notes of at most `chars` characters: a summary, and names beside it."""
     begins = items[0].kind == "user"
-    turns = split_turns(items, turn_of(chat, items[0]) + (not begins))
+    turns = split_turns(items, turn_of(session.chat, items[0]) + (not begins))
     request = SummaryRequest("window", max(400, chars - NAMES_CHARS), 0)
-    summary = summary_of(objects, turns, 0, request, None, ()).long
+    summary = summary_of(session.objects, turns, 0, request, None, ()).long
     text = "\n".join(summary.split("\n")[1:])
     names_in_text = identifiers(text)
     names = [

@@ -21,7 +21,7 @@ from foredeck.model.own_tools import DEFAULT_FACILITIES, FACILITY_TOOLS, Facilit
 from foredeck.prices import Cost, prices
 from foredeck.regular_files import read_regular
 from foredeck_agents.histories.records import Transcript
-from foredeck_lab.replay.warming import Warmer
+from foredeck_lab.replay.pi import Warmer
 
 
 @dataclass(frozen=True, slots=True)

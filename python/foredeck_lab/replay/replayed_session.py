@@ -6,9 +6,8 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from foredeck.accounting.figure import CostFigure, figure_of
 from foredeck.context.messages.shape import Message, tools_declared
@@ -24,12 +23,16 @@ from foredeck.prices import Cost, prices, prices_paid
 from foredeck.sources.recorded import recorded_source
 from foredeck.store.place import open_store
 from foredeck.store.store import Store
-from foredeck_agents.histories.recordings import load_recordings
 from foredeck_agents.histories.records import RecordedCall, Transcript
 from foredeck_lab.replay.observing import ReplayObserver
 from foredeck_lab.replay.options import ReplayOptions
-from foredeck_lab.replay.plain import ASSUMED_REASONING, Calibration, calibrate
-from foredeck_lab.replay.warming import WarmedSides, awaits_user
+from foredeck_lab.replay.pi import (
+    ASSUMED_REASONING,
+    Calibration,
+    WarmedSides,
+    awaits_user,
+    calibrate,
+)
 
 
 class ReplayedSession:
@@ -142,16 +145,6 @@ class ReplayedSession:
         return self.engine
 
 
-class RecordedFigure(NamedTuple):
-    """A session's id and folder, times, and each call's cost by answer."""
-
-    session: str
-    folder: str
-    first_ms: int
-    last_ms: int
-    calls: list[tuple[str, CostFigure]]
-
-
 @dataclass(frozen=True, slots=True)
 class Replayed:
     """A recorded session on a private, open store."""
@@ -247,17 +240,3 @@ def replayed(
     config = options.config(home)
     with closing(open_store(config, lazy=True)) as store:
         yield Replayed(store, transcript, rate, observer_cost, warmed)
-
-
-def recorded_figures(path: Path) -> list[RecordedFigure]:
-    """What a file's sessions would have cost; stores nothing. Raises `TranscriptError`."""
-    return [_recorded_figure(transcript) for transcript in load_recordings(path, branches=True)]
-
-
-def _recorded_figure(transcript: Transcript) -> RecordedFigure:
-    times = [call.time_ms for call in transcript.calls] or [0]
-    figure_of = partial(RecordedFigure, transcript.id, transcript.cwd or "", times[0], times[-1])
-    if not transcript.calls:
-        return figure_of([])
-    with replayed(transcript) as session_replayed:
-        return figure_of(session_replayed.by_call())

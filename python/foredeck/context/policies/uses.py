@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from foredeck.config import Config
 from foredeck.context.messages.items import Item
 from foredeck.context.plan.ops import REASONING, PieceRef
 from foredeck.context.plan.plan import Plan
@@ -75,17 +74,6 @@ class Uses:
     _by_path: dict[str, list[PieceRef]] = field(default_factory=dict)
     _paths: dict[str, str] = field(default_factory=dict)
     """Absolute paths by argument, since sessions repeat paths."""
-
-    @classmethod
-    def of_policy(cls, cwd: str, policy: Policy, config: Config) -> Uses:
-        """What the policy asks for, as far as the settings allow."""
-        rules, exempt = policy.rules or Rules(), set[PieceKind]()
-        if not config.tools.context:
-            # Nothing else brings back what was said, as a tool does what it has shown.
-            rules, exempt = replace(rules, turns_after=0), {"message", "answer"}
-        elif not config.pastes.objects:
-            exempt = {"message"}
-        return cls(cwd, rules, frozenset(exempt))
 
     def follow(self, plan: Plan) -> None:
         """Reads appended messages; after a change of list all of them."""

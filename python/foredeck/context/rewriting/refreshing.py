@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
+from foredeck.config import Config
 from foredeck.context.messages.items import Item, text_block
 from foredeck.context.plan.ops import CURRENT, Op, PieceRef, Shown
 from foredeck.context.plan.wires import Wire
-from foredeck.context.policies.pieces import Piece, folded_blocks
+from foredeck.context.policies.pieces import Piece, PieceKind, folded_blocks
+from foredeck.context.policies.policy import Policy, Rules
 from foredeck.context.policies.uses import Uses
 from foredeck.context.rebase import is_immutable, may_change
 from foredeck.context.rendering import RenderContext, is_garbled, shown_text
@@ -183,3 +185,14 @@ class Finders:
     uses: Uses
     folds: FoldFinder = field(default_factory=FoldFinder)
     refreshes: RefreshFinder = field(default_factory=RefreshFinder)
+
+    @classmethod
+    def of_policy(cls, cwd: str, policy: Policy, config: Config) -> Finders:
+        """For what the policy asks, as far as the settings allow."""
+        rules, exempt = policy.rules or Rules(), set[PieceKind]()
+        if not config.tools.context:
+            # Nothing else brings back what was said, as a tool does what it has shown.
+            rules, exempt = replace(rules, turns_after=0), {"message", "answer"}
+        elif not config.pastes.objects:
+            exempt = {"message"}
+        return cls(Uses(cwd, rules, frozenset(exempt)))
