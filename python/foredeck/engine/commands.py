@@ -11,11 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from foredeck.engine.chat_commands import compact_command, cost_of_off
-from foredeck.engine.memory_commands import memory_choices, memory_command
-from foredeck.engine.object_commands import (
+from foredeck.engine.chat_commands import (
+    compact_command,
     context_command,
     cost_command,
+    cost_of_off,
     name_command,
     object_choices,
     open_command,
@@ -25,6 +25,7 @@ from foredeck.engine.object_commands import (
     why_command,
     window_view,
 )
+from foredeck.engine.memory_commands import memory_choices, memory_command
 from foredeck.engine.observe_command import observe_choices, observe_command
 from foredeck.engine.opened import OpenedSession, go_private
 from foredeck.engine.tasks import task_choices, tasks_command
