@@ -44,11 +44,8 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "working": Listed("use", "show or change the page that a project keeps across sessions"),
         "ui": Listed("use", "open the inspector in the browser"),
         "mcp": Listed("use", "serve search, objects, notes and tasks to MCP clients"),
-        "proxy": Listed(
-            "foredeck_agents.proxy.command",
-            "run any coding agent with foredeck between it and its model",
-        ),
-        "carry": Listed("foredeck_agents.carry.command", "let a session go on in another agent"),
+        "proxy": Listed("use", "run any coding agent with foredeck between it and its model"),
+        "carry": Listed("use", "let a session go on in another agent"),
     },
     "Look into a session or an object": {
         "show": Listed("look", "show what the model saw at a call"),

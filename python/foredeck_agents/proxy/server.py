@@ -1,4 +1,4 @@
-"""Serves the proxy on loopback as long as a command runs."""
+"""`foredeck proxy`: serves the proxy on loopback as long as an agent runs."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 import uvicorn
 
+from foredeck.cli.arguments import resolve_config
 from foredeck.config import Config
 from foredeck.config.load import looser_than_private
 from foredeck.engine.current import RecoverableStore
@@ -40,30 +42,22 @@ _TOKEN = re.compile(r"[\w-]{32,200}")
 _MANY_BYTES = 1024
 
 
-def serve(
-    config: Config,
-    command: Sequence[str],
-    *,
-    port: int,
-    upstream: str | None,
-    private: bool,
-    tools: bool,
-    window: int | None,
-    settings: Mapping[str, str],
-    token_file: Path | None = None,
-) -> int:
-    """Serves until the command ends, and returns its exit code. Raises `ForedeckError`."""
+def run(args: Namespace) -> int:
+    """`foredeck proxy`: serves until the agent ends, and returns its exit code. Raises
+    `ForedeckError`."""
+    config = resolve_config(args).config
+    settings = dict(text.split("=", 1) for text in args.set)
     with ExitStack() as stack:
         home, kept = config.home, f"what is said is stored in {config.home}."
-        if private:
+        if args.private:
             folder = tempfile.TemporaryDirectory(prefix="foredeck-", ignore_cleanup_errors=True)
             home, kept = Path(stack.enter_context(folder)), "nothing is kept when it ends."
-        stack.enter_context(_logging(None if private else home))
-        token = None if token_file is None else kept_token(token_file)
-        options = ProxyOptions(Path.cwd(), home, kept, tools, window, settings)
-        listener = stack.enter_context(listening_on([port]))
-        found = [] if private else store_warnings(config)
-        return asyncio.run(_serve(options, listener, command, upstream, token, found))
+        stack.enter_context(_logging(None if args.private else home))
+        token = None if args.token_file is None else kept_token(args.token_file)
+        options = ProxyOptions(Path.cwd(), home, kept, not args.no_tools, args.window, settings)
+        listener = stack.enter_context(listening_on([args.port]))
+        warnings = [] if args.private else store_warnings(config)
+        return asyncio.run(_serve(options, listener, args.agent, args.upstream, token, warnings))
 
 
 async def _serve(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from argparse import ArgumentTypeError
+from urllib.parse import urlsplit
 
 from foredeck.cli.arguments import (
+    CHOSEN,
     CONFIG,
     EXAMPLES,
     NUMBER,
@@ -195,4 +197,63 @@ MCP = command(
     common=PROJECT + CONFIG,
     run="foredeck_agents.mcp_server.server",
     project=PATH,
+)
+
+
+def _address(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        is_address = False
+    if not is_address:
+        raise ArgumentTypeError(f"must be an address with http:// or https://, not {text!r}")
+    return text
+
+
+PROXY = command(
+    """
+    Run a coding agent with foredeck between it and its model, over Anthropic's Messages API
+    or OpenAI's Chat Completions and Responses APIs. Keys pass through and are not kept.
+    Where foredeck fails, the request goes out as it came.
+    """,
+    example="foredeck proxy -- claude",
+    options="""
+    agent: [COMMAND...]  the agent with its arguments, after `--`; without one the addresses are
+        printed
+    --port N  the port on loopback (default: any that is free)
+    --upstream URL  where requests go (default: as the agent's environment says)
+    --window TOKENS  the model's context window, if unusual for its provider
+    --token-file FILE  keep the token, so that with --port a client survives a restart
+    --private  keep nothing of what is said when it ends
+    --no-tools  give the model none of foredeck's own tools
+    """,
+    common=CONFIG,
+    run="foredeck_agents.proxy.server",
+    port={"type": port_number, "default": 0},
+    upstream={"type": _address},
+    window=NUMBER,
+    token_file=PATH,
+)
+
+
+CARRY = command(
+    """
+    Let a session go on in another agent: its chat, folded as after a pause, becomes a
+    session of that agent's own, which the agent itself resumes. The new session has the
+    handles of the first, and is linked to it.
+    """,
+    example="foredeck carry 0199f3a2 --to claude",
+    options=f"""
+    session: [SESSION]  its id or its start, its name, or an agent's session file ({CHOSEN})
+    --to pi|claude|codex|opencode  the agent (default: you are asked)
+    --dry-run  say how large it is, what its first prompt costs and what is left out
+    --fit TOKENS  fold until the prompt has at most so many tokens
+    --model NAME  the model, such as anthropic/claude-opus-5-5, for the cost
+    --folder FOLDER  where it goes on (default: where it worked)
+    --private  carry a private session, which the other agent keeps like its own
+    """,
+    run="foredeck_agents.carry.carrying",
+    fit=NUMBER,
+    folder=PATH,
 )
