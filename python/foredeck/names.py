@@ -196,7 +196,7 @@ def find_object(
         return _in_session(store, heads[0], session)
     if heads:
         raise NotFound(several(text, "objects", map(_named, heads), "Use an id."))
-    raise NotFound(_nothing_like(store, text))
+    raise NotFound(_nothing_like(store, text, has_titles=titled is not None))
 
 
 def _meant(
@@ -302,9 +302,11 @@ def _by_tail(store: Store, text: str) -> list[Head]:
     return [head for head in store.query("file") if _path(head).endswith(tail)]
 
 
-def _nothing_like(store: Store, text: str) -> str:
+def _nothing_like(store: Store, text: str, *, has_titles: bool) -> str:
     if is_pointer(text):
         return f"{text!r} is not stored: `foredeck index {text}` takes it in and prints its name."
+    if os.path.isfile(text):  # noqa: PTH113  # a name can be longer than any path
+        return f"{text} is not stored: no session has met it. `foredeck index` stores files."
     names: dict[str, str] = {}
     for head in store.query("file"):
         names[_path(head)] = names[PurePath(_path(head)).name] = _named(head)
@@ -314,9 +316,10 @@ def _nothing_like(store: Store, text: str) -> str:
             names[name] = name
     near = nearest(text, names)
     hint = f"Nearest:{listed(near)}" if near else ""
+    title = "a note's title, " if has_titles else ""
     return (
-        f"no object is called {text!r}. {hint}An object goes by a path, a nickname, an id or the "
-        f"start of one ({SHORTEST} characters or more), or SESSION:@12."
+        f"no object is called {text!r}. {hint}An object goes by a path, {title}a nickname, an id "
+        f"or the start of one ({SHORTEST} characters or more), or SESSION:@12."
     )
 
 

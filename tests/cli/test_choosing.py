@@ -56,3 +56,7 @@ def test_elsewhere_the_error_says_how_to_get_an_id(
     assert "`foredeck sessions` lists them" in foredeck(home, *line.split(), code=2).replace(
         ".venv/bin/", ""
     )
+
+
+def test_without_a_store_the_error_says_what_fills_it(tmp_path: Path, foredeck: Foredeck) -> None:
+    assert "nothing is stored yet" in foredeck(tmp_path, "show", code=3)

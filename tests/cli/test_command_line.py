@@ -65,6 +65,8 @@ def test_each_command_explains_itself_with_an_example(name: str, foredeck: Fored
         (["rewind"], "there is no command 'rewind'; `foredeck --help` lists the commands."),
         (["tasks", "list", "--colour", "red"], "foredeck tasks: unrecognized arguments"),
         (["memory", "lst"], "foredeck memory: there is no 'lst'; did you mean 'list'?"),
+        (["--home", "/state", "sessions"], "options follow the command: `foredeck COMMAND --home"),
+        (["--json", "sessions"], "options follow the command: `foredeck COMMAND --json ...`"),
         (["qqqqqq"], "`foredeck --help` lists the commands"),
         (["config", "--jso"], "unrecognized arguments: --jso"),
         (["config", "--set", "layout"], "is not KEY=VALUE"),

@@ -355,6 +355,7 @@ def test_a_version_with_other_bytes_than_its_pin_says_is_damaged(
         (["cat", f"{SESSION}:@99"], "has no @99; its handles: @1 to @7"),
         (["cat", "nobody:@1"], "no session 'nobody' is stored"),
         (["cat", "@1", "--session", "nobody"], "no session 'nobody' is stored"),
+        (["blame", "a.txt:3-1"], "there are no lines 3 to 1: they count from 1, upwards."),
         (["cat", "a.txt", "--at", "3"], "has no version 3; it has 1 to 2"),
         (["cat", "a.txt", "--at", "0"], "has no version 0; it has 1 to 2"),
         (["cat", "a.txt", "--at", "v9"], "has no v9: session 0199cccc"),
@@ -372,6 +373,16 @@ def test_what_is_not_there_is_told_with_the_nearest(
     home: Path, arguments: list[str], told: str, foredeck: Foredeck
 ) -> None:
     assert told in foredeck.refused(home, *arguments)
+
+
+def test_a_file_that_is_not_stored_is_told(home: Path, tmp_path: Path, foredeck: Foredeck) -> None:
+    file = tmp_path / "new.py"
+    file.write_text("new")
+    told = f"{file} is not stored: no session has met it. `foredeck index` stores files."
+    for command in ("cat", "history", "blame"):
+        assert told in foredeck.refused(home, command, str(file))
+    assert "no object is called" in foredeck.refused(home, "cat", "n" * 5000)
+    assert "by a path, a note's title," in foredeck.refused(home, "graph", "Ebb")
 
 
 def test_a_version_before_the_object_is_told(home: Path, foredeck: Foredeck) -> None:

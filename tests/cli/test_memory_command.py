@@ -175,7 +175,7 @@ def test_an_audit_leads_to_the_words(told: Told, tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (["add", " "], "the text is empty"),
-        (["add", "x", "--category", "fact"], "belongs to a session"),
+        (["add", "x", "--category", "fact"], "belongs to a session: name it with --session."),
         (["add", "x", "--ground", "gone.py"], "nothing to pin"),
         (["delete", "{}"], "confirm with --yes"),
         (["edit", "{}"], "nothing to change"),

@@ -160,7 +160,7 @@ def test_what_the_user_has_not_brought_waits_for_their_word(
         shutil.copy(here.state / "user.key", there.state)
     agent = "s" if by == "an agent" else None
     told = there.does("import", str(file), agent=agent)
-    assert "1 decision that you have not stated for you to accept" in told
+    assert "1 decision that you have not stated waits for your answer: `foredeck memory`." in told
     (entry,) = there.told("memory")["entries"]
     assert (entry["fact"], entry["state"], entry["trust"], entry["learned_from"]) == (
         *("We ship on Fridays", "proposed", "derived"),

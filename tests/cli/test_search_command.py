@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -58,6 +59,26 @@ def test_explain_says_what_was_looked_for_and_how_a_rank_came_about(
     evidence = why["own"] + why["lent"] + why["dated"]
     expected = evidence * why["weight"] * why["recency"] * why["held_back"]
     assert answer["hits"][0]["score"] == pytest.approx(expected, abs=0.01)
+
+
+def test_a_narrow_screen_shows_how_a_rank_came_about(
+    home: Path, foredeck: Foredeck, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = foredeck(home, "search", "marzipan_box", "--explain")
+    assert re.search(r"^ {6}\(\d+\.\d\d \+ .* dated\) x .* = \d+\.\d\d$", text, re.MULTILINE)
+
+
+def test_a_file_that_no_session_has_met_is_shown_with_its_path(
+    home: Path, tmp_path: Path, foredeck: Foredeck, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(len(str(tmp_path)) + 60))
+    note = tmp_path / "n.md"
+    note.write_text("about frangipane")
+    foredeck(home, "index", str(note))
+    heading = foredeck(home, "search", "frangipane").splitlines()[3]
+    assert note.name in heading
+    assert foredeck(home, "cat", heading.split()[0]) == "about frangipane"
 
 
 def test_scopes(home: Path, foredeck: Foredeck) -> None:

@@ -75,7 +75,7 @@ def test_the_demo_tells_its_story(
     story = "\n".join(table)
     for fact in ("not sent twice", "cache expired", "back in full", "@6 pinned"):
         assert fact in story
-    assert "foredeck cost tests/recordings/long.jsonl" in on_sqlite.stdout
+    assert "foredeck cost tests/recordings/long.jsonl  the same" in on_sqlite.stdout
     (scratch,) = (folder / "sqlite").glob("foredeck-demo-*")
     assert (scratch / "repo" / "CHANGES.md").exists()
     session, second = sorted((scratch / "agent" / "sessions").rglob("*.jsonl"))

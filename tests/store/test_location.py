@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.store.location import filesystem_type, holders, is_network_filesystem
+from foredeck.store.location import draft_beside, filesystem_type, holders, is_network_filesystem
 
 MOUNTS = """\
 /dev/sda1 / ext4 rw 0 0
@@ -58,6 +58,12 @@ def test_a_path_that_does_not_exist_yet(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_a_folder_in_which_no_file_can_be_made_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as refused, draft_beside(tmp_path / "gone" / "a.db"):
+        pass
+    assert refused.value.filename == str(tmp_path / "gone")
+
+
 def test_other_processes_that_hold_a_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.touch()

@@ -144,6 +144,11 @@ def test_pis_own_measures_tell_model_and_tools_apart(tmp_path: Path) -> None:
     assert (second["model_ms"], second["spans"]) == (None, [])
 
 
+def test_a_history_has_no_call_to_show(read: Served) -> None:
+    answer = read.client.get(f"/sessions/{READ}/calls/3")
+    assert (answer.status_code, "has made no call yet." in answer.text) == (404, True)
+
+
 def test_a_history_has_a_table_of_calls(read: Served) -> None:
     value: Any = read.value(f"/sessions/{READ}.json?view=calls")
     assert [row["tools"] for row in value["listed"]] == [["Edit"], ["Bash"], [], []]

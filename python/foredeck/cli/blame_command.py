@@ -59,7 +59,7 @@ def _asked(text: str) -> tuple[str, int, int | None]:
     first = int(match["first"])
     last = int(match["last"] or first)
     if first < 1 or last < first:
-        raise NotFound(f"{match['first']}-{last} are not line numbers: they count from 1.")
+        raise NotFound(f"there are no lines {first} to {last}: they count from 1, upwards.")
     return match["file"], first, last
 
 

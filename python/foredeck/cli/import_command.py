@@ -59,8 +59,9 @@ def run(args: Namespace) -> int:
             left += more
             if proposals:
                 count = counted(len(proposals), "decision")
+                wait = "waits" if len(proposals) == 1 else "wait"
                 said.append(
-                    f"{count} that you have not stated for you to accept or refuse: /memory."
+                    f"{count} that you have not stated {wait} for your answer: `foredeck memory`."
                 )
         if left:
             said.append(

@@ -43,6 +43,10 @@ Nothing is stored yet. Pi's sessions are, from the next one that has foredeck.
 """
 
 
+_ALONE = ("-h", "--help", "--version")
+"""Options that need no command."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line; returns the exit code (see EXIT_CODES)."""
     arguments = _join_name(list(sys.argv[1:] if argv is None else argv))
@@ -130,6 +134,10 @@ def _add(commands: argparse._SubParsersAction[_Parser], name: str, command: Comm
 
 def _run(chosen: str | None, arguments: list[str]) -> int:
     try:
+        if chosen and arguments[0].startswith("-") and arguments[0] not in _ALONE:
+            option = arguments[0].partition("=")[0]
+            print_error(f"options follow the command: `foredeck COMMAND {option} ...`")
+            return 2
         if chosen is not None and chosen not in COMMANDS:
             return _unknown_command(chosen)
         if not arguments:

@@ -157,9 +157,9 @@ def named_or_chosen(args: Namespace, name: str | None) -> str:
     """
     if name is not None:
         return name
-    if not can_ask():
-        raise CommandRefused(_WITHOUT)
     with opened_store(args) as store:
+        if not can_ask():
+            raise CommandRefused(_WITHOUT)
         sessions = latest_sessions(store)[:_MOST]
     if not sessions:
         raise NotFound("no session is stored here.")

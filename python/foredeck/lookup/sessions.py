@@ -199,6 +199,8 @@ def checked_call(store: Store, session: str, call: int | None) -> int:
     Raises `NotFound`.
     """
     calls = count_calls(store, session)
+    if call is not None and not calls:
+        raise NotFound(f"session {session} has made no call yet.")
     if call is not None and not 1 <= call <= calls:
         raise NotFound(f"session {session} has no call {call}; its calls: 1 to {calls}.")
     return call or calls

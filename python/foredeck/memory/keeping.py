@@ -192,7 +192,7 @@ class Memory(MemoryReader):
     def _new(self, new: NewMemory) -> MemoryDocument:
         now, place = self.now_ms(), place_of(new.category)
         if place != "global" and new.session is None:
-            raise MemoryRefused(f"A {new.category} belongs to a session: say which.")
+            raise MemoryRefused(f"A {new.category} belongs to a session: name it with --session.")
         local = new.category == "decision" and new.project is not None
         document = MemoryDocument(
             id=mint_id(now),

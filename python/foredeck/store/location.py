@@ -102,7 +102,12 @@ def make_held(folder: Path, prefix: str, suffix: str = "") -> tuple[int, Path]:
     """A new file (0600), locked until its descriptor is closed."""
     while True:
         path = folder / f"{prefix}{secrets.token_hex(6)}{suffix}"
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        except OSError as error:
+            # The user has not named this file, but knows the folder.
+            error.filename = str(folder)
+            raise
         if sys.platform == "win32":
             return descriptor, path
         with suppress(OSError):  # a file system without locks

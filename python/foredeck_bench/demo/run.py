@@ -330,13 +330,18 @@ def _print_end(store: DemoStore, checkout: Path, session: str) -> None:
         print(f"  export {name}={value}")
     print(f"  export PATH={checkout / '.venv' / 'bin'}:$PATH")
     print()
-    for command, what in (
-        (f"cost {session[:13]}", "what each call has cost, and why"),
-        (f"show {session[:13]} --call 23", "what the model saw at a call"),
-        ("cost --histories", "what foredeck would have saved you"),
-        (f"cost {LONG}", "the same of a recording"),
-    ):
-        print(f"  foredeck {command:<30}{what}")
+    print(_commands(session[:13]))
+
+
+def _commands(session: str) -> str:
+    commands = {
+        f"cost {session}": "what each call has cost, and why",
+        f"show {session} --call 23": "what the model saw at a call",
+        "cost --histories": "what foredeck would have saved you",
+        f"cost {LONG}": "the same of a recording",
+    }
+    width = max(map(len, commands))
+    return "\n".join(f"  foredeck {each:<{width}}  {what}" for each, what in commands.items())
 
 
 def _fail(reason: str, workspace: PiWorkspace) -> int:

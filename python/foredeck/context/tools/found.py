@@ -32,6 +32,8 @@ NARROWER = (
 )
 _INDENT = " " * 6
 _LINES_OF_A_HIT = 12
+_SHORT_ID = 12
+"""Characters of a file's id, a hash, that name it."""
 _BEFORE_MARK = 30
 """Characters before a row's first match."""
 _PLURALS = {"file": "Files", "task": "Tasks", "memory": "Memory"}
@@ -141,10 +143,11 @@ def describe_to_people(
             # `@5::args.command` is what is typed: what that is, stands behind it.
             field = hit.place.rpartition(".")[2] if hit.place.startswith("::") else ""
             kind = f"{kind} ({field})" if field else kind
-            about = [when(hit.entry.time_ms), kind, *more, words, *explain(hit)]
+            about = [when(hit.entry.time_ms), kind, *more, words]
             called = cut(name_of(hit), most - 2)
             note = cut("  ".join(["", *about]), max(0, most - 2 - len(called)))
             lines.append(f"  {style.bold(called)}{note}")
+            lines += [style.dim(f"{_INDENT}{line}") for line in explain(hit)]
             lines += _around_the_first_mark(hit, list(_passage_lines(hit, style, most)))
             for near, neighbour_text in hit.around:
                 where = "before" if near.id < hit.entry.id else "after"
@@ -287,7 +290,7 @@ class HitNames:
 
     def _object(self, hit: SearchHit) -> str:
         if hit.session is None:
-            return hit.object
+            return hit.object[:_SHORT_ID] if hit.entry.type == "file" else hit.object
         where = {"object": hit.object, "session": hit.session}
         members = self._store.query("member", where, limit=1)
         # A session without a folder is not among those listed.
