@@ -371,6 +371,8 @@ def test_a_session_is_folded_until_it_fits(tmp_path: Path, foredeck: Foredeck) -
 def test_a_folder_of_another_machine_is_asked_for(tmp_path: Path, foredeck: Foredeck) -> None:
     home = make_home(tmp_path / "made")
     assert "--folder" in foredeck(home, "carry", SESSION, "--to", "pi", code=2)
+    told = foredeck(home, "carry", SESSION, "--to", "pi", "--folder", tmp_path / "gone", code=2)
+    assert f"--folder {tmp_path / 'gone'}: there is no such folder." in told
 
 
 def test_paths_are_those_of_the_folder_where_it_goes_on(tmp_path: Path, foredeck: Foredeck) -> None:

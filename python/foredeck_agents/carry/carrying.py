@@ -90,6 +90,8 @@ def _carried(
 ) -> CarryReport:
     now, folder = now_ms(), (args.folder or Path(origin.cwd or ".")).absolute()
     if not folder.is_dir() and not args.dry_run:
+        if args.folder:
+            raise CarryRefused(f"--folder {args.folder}: there is no such folder.")
         raise CarryRefused(
             f"{folder}, where session {origin.session} worked, is not on this machine: "
             "--folder FOLDER says where it goes on."
