@@ -21,7 +21,7 @@ from typing import Any
 from foredeck.cli.main import EXIT_CODES
 from foredeck.cli.registry import COMMANDS, load
 from foredeck.config import Config
-from foredeck.config.keys import Key, all_keys, environment_name
+from foredeck.config.keys import Key, all_keys
 from foredeck.config.sections import Section
 from foredeck_bench import BENCH_COMMANDS
 
@@ -154,7 +154,6 @@ def _key_lines(key: Key) -> Iterator[str]:
         scope = "; not in a file"
     yield f"- **`{key.name}`**: {key.type_text}, default {_default(key)}{scope}."
     yield f"  {described(key.name)}"
-    yield f"  `{environment_name(key.name)}`"
 
 
 def described(key: str) -> str:
