@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -15,7 +16,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from commands import Foredeck
 from foredeck import __version__, errors
-from foredeck.cli.main import EXIT_CODES, build_parser
+from foredeck.cli.main import EXIT_CODES, IN_PI, build_parser
 from foredeck.cli.registry import COMMANDS, load
 
 FOREDECK = [sys.executable, "-m", "foredeck.cli.main"]
@@ -62,7 +63,7 @@ def test_each_command_explains_itself_with_an_example(name: str, foredeck: Fored
     ("arguments", "text"),
     [
         (["docter"], "did you mean 'doctor'?"),
-        (["rewind"], "there is no command 'rewind'; `foredeck --help` lists the commands."),
+        (["rewind"], "there is no command 'rewind'; in Pi it is `/foredeck rewind`."),
         (["tasks", "list", "--colour", "red"], "foredeck tasks: unrecognized arguments"),
         (["memory", "lst"], "foredeck memory: there is no 'lst'; did you mean 'list'?"),
         (["--home", "/state", "sessions"], "options follow the command: `foredeck COMMAND --home"),
@@ -75,6 +76,12 @@ def test_each_command_explains_itself_with_an_example(name: str, foredeck: Fored
 )
 def test_a_wrong_usage_is_exit_code_2(arguments: list[str], text: str, foredeck: Foredeck) -> None:
     assert text in foredeck.refused(*arguments, code=2)
+
+
+def test_verbs_that_exist_in_pi_alone_are_known() -> None:
+    shim = Path(__file__).parents[2] / "ts-shim" / "commands.json"
+    verbs = json.loads(shim.read_text())["foredeck"]["verbs"]
+    assert {*verbs} - {*COMMANDS, "help"} == IN_PI
 
 
 def test_every_exit_code_of_an_error_is_documented() -> None:

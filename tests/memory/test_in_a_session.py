@@ -13,7 +13,7 @@ import pytest
 from foredeck.config import Config
 from foredeck.context.head import compose
 from foredeck.engine.engine import Engine
-from foredeck.errors import ForedeckError
+from foredeck.errors import ForedeckError, ToolError
 from foredeck.hosts.protocol import CommandParams, CommandView, ToolCallParams
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.memory.entry import MemoryCaps
@@ -69,6 +69,16 @@ def test_a_decision_is_widened_and_narrowed(engine: Engine, entry: str) -> None:
     assert said(engine, f"scope {entry} here") == f"{entry} holds in this project alone now."
     with pytest.raises(ForedeckError, match="everywhere, here, or session"):
         said(engine, f"scope {entry}")
+
+
+@pytest.mark.parametrize(
+    "arguments", ["nope", "show m-zzzz", "edit m-zzzz Tabs", f"add {'x' * 500}"]
+)
+def test_a_refused_command_leaves_the_session_open(engine: Engine, arguments: str) -> None:
+    before = engine.opened
+    with pytest.raises(ToolError):
+        said(engine, arguments)
+    assert engine.opened is before
 
 
 def test_what_leaves_to_make_room_is_named(engine: Engine, monkeypatch: Any) -> None:

@@ -43,6 +43,11 @@ Nothing is stored yet. Pi's sessions are, from the next one that has foredeck.
 """
 
 
+IN_PI = {"compact", "fold", "observe", "off", "on", "open", "pin"} | {
+    *("private", "rewind", "setup", "uncompact", "unpin", "why")
+}
+"""Verbs of `/foredeck` that are no command here."""
+
 _ALONE = ("-h", "--help", "--version")
 """Options that need no command."""
 
@@ -179,7 +184,8 @@ def _unknown_command(name: str) -> int:
             "run it in a checkout of the repository, after `scripts/setup`."
         )
         return 2
-    hint = _near(name, COMMANDS) or "`foredeck --help` lists the commands."
+    hint = f"in Pi it is `/foredeck {name}`." if name in IN_PI else _near(name, COMMANDS)
+    hint = hint or "`foredeck --help` lists the commands."
     print(f"foredeck: there is no command {name!r}; {hint}", file=sys.stderr)
     return 2
 

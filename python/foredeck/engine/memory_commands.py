@@ -257,7 +257,10 @@ def memory_command(opened: OpenedSession, arguments: str) -> CommandResult | str
         return memory_view(memory)
     if verb == "findings" and tag not in ("on", "off"):
         return findings_view(memory, tag)
-    return memory.run(arguments)
+    try:
+        return memory.run(arguments)
+    except MemoryRefused as refused:
+        raise ToolError(str(refused)) from refused  # which leaves the session open
 
 
 def memory_choices(opened: OpenedSession, verb: str) -> Iterator[Choice]:
