@@ -35,7 +35,7 @@ from foredeck_bench.judging.comparison import (
     printed,
     total,
 )
-from foredeck_bench.judging.plain import PLAIN
+from foredeck_bench.judging.yardsticks import PLAIN
 from foredeck_lab.replay.options import ReplayOptions, replayed_model
 
 

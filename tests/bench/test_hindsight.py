@@ -14,16 +14,17 @@ from hypothesis import strategies as st
 from foredeck.context.rebase import Prices
 from foredeck_agents.histories.pi import load_transcript
 from foredeck_agents.histories.records import Transcript
-from foredeck_bench.judging.hindsight import (
+from foredeck_bench.judging.judge import Rule, SessionFacts
+from foredeck_bench.judging.yardsticks import (
+    MASK,
     NEVER,
     Stay,
     cheapest,
     head_cost,
     hindsight_cost,
+    masked_prompts,
     stays_of,
 )
-from foredeck_bench.judging.judge import Rule, SessionFacts
-from foredeck_bench.judging.plain import MASK, masked_prompts
 from replay.recordings import SOURCE, Recording, call, text
 
 PRICES = Prices(0.1, 1.25)

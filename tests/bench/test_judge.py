@@ -13,7 +13,7 @@ from foredeck_agents.histories.records import Transcript
 from foredeck_bench.judging.comparison import Way, compare
 from foredeck_bench.judging.evidence import answers_of, needs_of
 from foredeck_bench.judging.judge import Judge, SessionFacts
-from foredeck_bench.judging.plain import PLAIN, WITHOUT, compactions_at
+from foredeck_bench.judging.yardsticks import PLAIN, WITHOUT, compactions_at
 from foredeck_lab.replay.options import ReplayOptions
 from foredeck_lab.replay.pi import ASSUMED_REASONING, Calibration, calibrate, plain_prompts
 from replay.recordings import Recording, call, everything, text

@@ -10,12 +10,11 @@ import httpx
 import pytest
 
 from foredeck_bench.twin.__main__ import step_of
-from foredeck_bench.twin.anthropic import BINDING_BETA, EFFORT_BETA, INLINE_TOOLS_BETA
+from foredeck_bench.twin.anthropic import BINDING_BETA, EFFORT_BETA, INLINE_TOOLS_BETA, THREADS_BETA
 from foredeck_bench.twin.billing import CacheRule, ModelRecord, Usage
 from foredeck_bench.twin.report import TwinReport
 from foredeck_bench.twin.server import RecordedRequest, ScriptedModel
 from foredeck_bench.twin.steps import Failure, Reply, Text, Thinking, ToolCall, call
-from foredeck_bench.twin.threads import BETA as THREADS_BETA
 
 Json = dict[str, Any]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from foredeck_bench.judging.comparison import repository_of
-from foredeck_bench.judging.plain import PLAIN, SIMPLE
+from foredeck_bench.judging.yardsticks import PLAIN, SIMPLE
 from foredeck_bench.weigh import main
 from replay.recordings import everything
 

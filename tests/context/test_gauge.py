@@ -17,9 +17,15 @@ from context.sent import Sent
 from foredeck.accounting.figure import session_figure
 from foredeck.cli.stored_checks import check_stored
 from foredeck.config import Config
-from foredeck.context.messages.image_tokens import UNKNOWN_TOKENS, image_tokens, pixels_of
 from foredeck.context.messages.items import IMAGE_CHARS
-from foredeck.context.state.gauge import MIN_CALLS, rate_of, tokens_of
+from foredeck.context.state.gauge import (
+    MIN_CALLS,
+    UNKNOWN_TOKENS,
+    image_tokens,
+    pixels_of,
+    rate_of,
+    tokens_of,
+)
 from foredeck.model.call_values import CHARS_PER_TOKEN, CallStats
 from foredeck.model.calls import CallRecord
 from foredeck.model.records import calibration_id

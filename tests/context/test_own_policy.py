@@ -17,7 +17,7 @@ from context.messages import lines
 from context.scenes import ask, bash, finish, later, outputs
 from foredeck.config.load import load_config
 from foredeck.config.model import BUILT_IN, ENTRY_POINTS, Config
-from foredeck.context.policies.built_in import POLICIES, make_policy
+from foredeck.context.policies.policy import POLICIES, make_policy
 from foredeck.errors import ConfigError
 from foredeck.model.quoting import is_reference
 
@@ -158,7 +158,7 @@ def test_a_package_cannot_take_a_built_in_name(installed: Path) -> None:
 
 def test_every_built_in_policy_is_made_under_its_own_name() -> None:
     assert set(POLICIES) == set(BUILT_IN), (
-        "name it in POLICIES (context/policies/built_in.py) and in BUILT_IN (config/model.py)"
+        "name it in POLICIES (context/policies/policy.py) and in BUILT_IN (config/model.py)"
     )
     for name in BUILT_IN:
         assert make_policy(name).name == name

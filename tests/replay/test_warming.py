@@ -14,7 +14,7 @@ from foredeck.prices import prices
 from foredeck_agents.histories.recordings import load_recording
 from foredeck_bench.judging.comparison import rule_of
 from foredeck_bench.judging.judge import SessionFacts
-from foredeck_bench.judging.plain import PLAIN, judged_plain
+from foredeck_bench.judging.yardsticks import PLAIN, judged_plain
 from foredeck_lab.replay.options import ReplayOptions, replayed_model
 from foredeck_lab.replay.pi import WarmedSides, Warmer
 from foredeck_lab.replay.replayed_session import replayed

@@ -28,7 +28,7 @@ from foredeck.context.intake.take_in import (
     take_system,
 )
 from foredeck.context.layouts import make_layout
-from foredeck.context.policies.built_in import make_policy
+from foredeck.context.policies.policy import make_policy
 from foredeck.context.rewriting.refreshing import Finders
 from foredeck.context.state.facilities import Facilities, Heir, LineSource
 from foredeck.context.state.gauge import Calibrator, Gauge

@@ -19,9 +19,8 @@ from foredeck.model.own_tools import definition_chars
 from foredeck_agents.histories.recordings import load_recording, stem_of
 from foredeck_agents.histories.records import Transcript
 from foredeck_bench.judging.evidence import ReasoningShare
-from foredeck_bench.judging.hindsight import head_cost, hindsight_cost
 from foredeck_bench.judging.judge import Judge, Judgement, Rule, SessionFacts
-from foredeck_bench.judging.plain import PLAIN, SIMPLE, judged_plain
+from foredeck_bench.judging.yardsticks import PLAIN, SIMPLE, head_cost, hindsight_cost, judged_plain
 from foredeck_lab.replay.options import ReplayOptions
 from foredeck_lab.replay.replayed_session import ReplayedSession
 

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from foredeck_bench.twin import anthropic, google, openai, responses, thinking
+from foredeck_bench.twin.anthropic import ThreadRefusal, Threads
 from foredeck_bench.twin.billing import ModelRecord, PromptCache, Usage
 from foredeck_bench.twin.handler import ModelAnswer, ModelHandler
 from foredeck_bench.twin.prompts import estimate_tokens, prompt_tokens
@@ -30,7 +31,6 @@ from foredeck_bench.twin.steps import (
     unverified,
 )
 from foredeck_bench.twin.thinking import SealedMemory, ThinkingMemory, without_items
-from foredeck_bench.twin.threads import ThreadRefusal, Threads
 
 _WIRES = {
     "anthropic-messages": anthropic,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from foredeck.accounting.cache import Shapes
 from foredeck.context.messages.shape import Message
 from foredeck.context.provider_cache import MINIMUM_TOKENS
+from foredeck.context.state.gauge import PLAUSIBLE
 from foredeck.model.call_values import CHARS_PER_TOKEN, PromptTokens
 from foredeck.model.calls import CallRecord
 from foredeck.prices import Cost, dollars
@@ -18,9 +19,6 @@ ASSUMED_REASONING = 120.0
 
 MIN_POINTS = 5
 """Fewer counted calls give no rate."""
-
-PLAUSIBLE = (1.0, 8.0)
-"""Possible characters per token."""
 
 _INPUT = ("input", "cacheRead", "cacheWrite")
 

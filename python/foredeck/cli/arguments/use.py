@@ -146,7 +146,7 @@ NOTES = command(
     --broken  instead, references to nothing or to several objects, and unreadable frontmatter
     --all  also Markdown files that are not notes
     """,
-    run="notes_command",
+    run="graph_command:run_notes",
 )
 
 
