@@ -9,7 +9,7 @@ from pathlib import Path
 
 from foredeck_bench.scripted.pi_process import PiInstall, PiWorkspace, pi_arguments
 from foredeck_bench.twin.billing import ModelRecord
-from foredeck_bench.twin.request import Api, Json
+from foredeck_bench.twin.script import Api, Json
 
 
 def twin_record(api: Api, record: Json) -> ModelRecord:

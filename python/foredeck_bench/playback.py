@@ -37,9 +37,17 @@ from foredeck_bench.scripted.pi_process import (
 from foredeck_bench.scripted.pi_rpc import RpcPi
 from foredeck_bench.twin.billing import ModelRecord
 from foredeck_bench.twin.report import TwinReport
-from foredeck_bench.twin.request import Api, ModelRequest
+from foredeck_bench.twin.script import (
+    Api,
+    Block,
+    ModelRequest,
+    Reply,
+    StepResult,
+    Text,
+    Thinking,
+    ToolCall,
+)
 from foredeck_bench.twin.server import RecordedRequest, ScriptedModel
-from foredeck_bench.twin.steps import Block, Reply, StepResult, Text, Thinking, ToolCall
 from foredeck_lab.replay.options import ReplayOptions, replayed_model
 from foredeck_lab.replay_command import replay
 

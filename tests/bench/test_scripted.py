@@ -12,8 +12,8 @@ import pytest
 
 from foredeck_bench.twin.anthropic import BINDING_BETA
 from foredeck_bench.twin.billing import CacheRule, PromptCache
+from foredeck_bench.twin.script import Failure, Thinking, ToolCall, call, overflow
 from foredeck_bench.twin.server import ScriptedModel
-from foredeck_bench.twin.steps import Failure, Thinking, ToolCall, call, overflow
 
 Json = dict[str, Any]
 

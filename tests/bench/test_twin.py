@@ -13,8 +13,8 @@ from foredeck_bench.twin.__main__ import step_of
 from foredeck_bench.twin.anthropic import BINDING_BETA, EFFORT_BETA, INLINE_TOOLS_BETA, THREADS_BETA
 from foredeck_bench.twin.billing import CacheRule, ModelRecord, Usage
 from foredeck_bench.twin.report import TwinReport
+from foredeck_bench.twin.script import Failure, Reply, Text, Thinking, ToolCall, call
 from foredeck_bench.twin.server import RecordedRequest, ScriptedModel
-from foredeck_bench.twin.steps import Failure, Reply, Text, Thinking, ToolCall, call
 
 Json = dict[str, Any]
 

@@ -22,8 +22,8 @@ from foredeck_bench.scripted.pi_process import (
     pi_environment,
     write_agent_dir,
 )
+from foredeck_bench.twin.script import Step, ToolCall, call
 from foredeck_bench.twin.server import ScriptedModel
-from foredeck_bench.twin.steps import Step, ToolCall, call
 from pi_runs import twin_record
 
 TURN_S = 300

@@ -10,7 +10,7 @@ import pytest
 
 from carry.agents import AGENTS, PI, Agent, Bench
 from foredeck.prices import prices
-from foredeck_bench.twin.request import ModelRequest
+from foredeck_bench.twin.script import ModelRequest
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
 

@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from foredeck_bench.twin.script import ToolCall
 from foredeck_bench.twin.server import ScriptedModel
-from foredeck_bench.twin.steps import ToolCall
 
 
 def test_the_example_works(tmp_path: Path, checkout: Path) -> None:

@@ -19,8 +19,8 @@ from foredeck.lookup.prompts import prompt_at
 from foredeck.model.messages import load_message
 from foredeck.names import find_object
 from foredeck.store.place import open_store
+from foredeck_bench.twin.script import Script, ToolCall
 from foredeck_bench.twin.server import ScriptedModel
-from foredeck_bench.twin.steps import Script, ToolCall
 
 from .loops import LOOPS, opening
 

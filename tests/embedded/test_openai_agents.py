@@ -11,8 +11,8 @@ import pytest
 
 from foredeck import AsyncContextManager, ModelInfo, manage
 from foredeck.embedded.format import ToolRequest
+from foredeck_bench.twin.script import Script, ToolCall
 from foredeck_bench.twin.server import ScriptedModel
-from foredeck_bench.twin.steps import Script, ToolCall
 
 TEXT = "".join(f"line {number}: the quick brown fox\n" for number in range(120))
 

@@ -11,8 +11,8 @@ from foredeck.context.calls.deciding import TURN_ENDED
 from foredeck.context.calls.own_lines import WITHDRAWN_LATER, withdrawn_now
 from foredeck.context.calls.recording import damage_report
 from foredeck.context.state.session import CUT
+from foredeck.engine.commands import NOT_OBSERVED
 from foredeck.engine.current import FORGOTTEN
-from foredeck.engine.observe_command import OFF
 from foredeck.engine.observing_runs import ALONE
 from foredeck.engine.opened import ALREADY, PRIVATE, TOO_LATE
 from foredeck.engine.project_notes import LEFT_OUT
@@ -28,7 +28,7 @@ NOTICES = {
     "forgotten": FORGOTTEN,
     "folded": str(large_fold(Decision("rebase", "cold"), FOLDED)),
     "left out": LEFT_OUT,
-    "not observed": OFF,
+    "not observed": NOT_OBSERVED,
     "private": PRIVATE,
     "too late to be private": TOO_LATE,
     "turn ended": TURN_ENDED,

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.embedded.format import ToolRequest
+from foredeck_bench.twin.script import Script
 from foredeck_bench.twin.server import ScriptedModel
-from foredeck_bench.twin.steps import Script
 from proxy.proxied import ProxiedAgent, RunningProxy
 
 APIS = ("anthropic-messages", "openai-completions", "openai-responses")

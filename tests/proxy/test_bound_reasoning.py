@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from foredeck.embedded.format import ToolRequest
+from foredeck_bench.twin.script import Thinking, call
 from foredeck_bench.twin.server import ScriptedModel
-from foredeck_bench.twin.steps import Thinking, call
 from proxy.agents import LONG, TOOLS, in_folder, proxied
 from proxy.proxied import ProxiedAgent
 

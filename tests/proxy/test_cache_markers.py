@@ -12,8 +12,8 @@ import pytest
 from commands import Foredeck
 from foredeck.embedded.anthropic_messages import MOST, markers_in
 from foredeck.embedded.format import ToolRequest
+from foredeck_bench.twin.script import call
 from foredeck_bench.twin.server import ScriptedModel
-from foredeck_bench.twin.steps import call
 from proxy.agents import TOOLS, proxied
 from proxy.proxied import ProxiedAgent
 

@@ -16,8 +16,8 @@ import pytest
 
 from commands import Foredeck
 from foredeck_agents.proxy.agents import run_through, upstreams
+from foredeck_bench.twin.script import Text, call
 from foredeck_bench.twin.server import ScriptedModel
-from foredeck_bench.twin.steps import Text, call
 from proxy.agents import LONG, TOOLS, in_folder, prompts
 from proxy.proxied import ProxiedAgent
 

@@ -17,8 +17,8 @@ import pytest
 from foredeck_agents.proxy import app
 from foredeck_agents.proxy.conversations import ClientChat
 from foredeck_agents.proxy.relays import encoded
+from foredeck_bench.twin.script import Failure, Reply, Text
 from foredeck_bench.twin.server import ScriptedModel
-from foredeck_bench.twin.steps import Failure, Reply, Text
 from proxy.agents import APIS, agent, prompts, proxied
 from proxy.proxied import RunningProxy
 

@@ -11,8 +11,7 @@ import pytest
 
 from foredeck_bench.clients.__main__ import compared, run_scene
 from foredeck_bench.clients.agents import CLIENTS, KEY, Client, Played, Story, UserTurn
-from foredeck_bench.twin.request import ModelRequest
-from foredeck_bench.twin.steps import Step, StepResult, call
+from foredeck_bench.twin.script import ModelRequest, Step, StepResult, call
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
 

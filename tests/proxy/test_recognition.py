@@ -12,8 +12,8 @@ import pytest
 
 from foredeck.embedded.format import ToolRequest
 from foredeck_agents.proxy.recognition import Profile, is_compaction
+from foredeck_bench.twin.script import ToolCall, call
 from foredeck_bench.twin.server import ScriptedModel
-from foredeck_bench.twin.steps import ToolCall, call
 from proxy.agents import APIS, LONG, TOOLS, agent, in_folder, prompts, proxied
 from proxy.proxied import ProxiedAgent, RunningProxy
 

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from foredeck_agents.proxy.refusals import may_be_ours
+from foredeck_bench.twin.script import Failure
 from foredeck_bench.twin.server import ScriptedModel
-from foredeck_bench.twin.steps import Failure
 from proxy.agents import APIS, agent, proxied
 
 SAID = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes?"}]

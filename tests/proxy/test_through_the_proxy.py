@@ -18,9 +18,8 @@ from foredeck.store.place import open_store
 from foredeck_agents.proxy import app, conversations
 from foredeck_agents.proxy.conversations import ClientChat
 from foredeck_agents.proxy.wires import harness_of
-from foredeck_bench.twin.request import ModelRequest
+from foredeck_bench.twin.script import ModelRequest, StepResult, Text, Thinking, call
 from foredeck_bench.twin.server import ScriptedModel
-from foredeck_bench.twin.steps import StepResult, Text, Thinking, call
 from proxy.agents import APIS, LONG, agent, at_work, goes_on, in_folder, prompts, proxied
 from proxy.proxied import ProxiedAgent
 

@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 from foredeck.memory.judging import SYSTEM
 from foredeck.store.protocol import Head
-from foredeck_bench.twin.request import ModelRequest
+from foredeck_bench.twin.script import ModelRequest, StepResult
 from foredeck_bench.twin.server import answer_summaries
-from foredeck_bench.twin.steps import StepResult
 from harness import PATIENCE_S, Pi
 from observed import stored
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from foredeck.model.calls import CallRecord
 from foredeck.store.store import Store
-from foredeck_bench.twin.steps import Step, call
+from foredeck_bench.twin.script import Step, call
 from observed import NODE_IS_SLOW, calls_of
 from pi_runs import PrintRun
 

@@ -25,9 +25,8 @@ from foredeck_bench.scripted.pi_process import (
     write_agent_dir,
 )
 from foredeck_bench.scripted.pi_rpc import RpcPi
-from foredeck_bench.twin.request import Api
+from foredeck_bench.twin.script import Api, Script
 from foredeck_bench.twin.server import ScriptedModel
-from foredeck_bench.twin.steps import Script
 from foredeck_xtdb.node import own_node_folder
 from pi_runs import PrintRun, run_print, twin_record
 from terminal import SIZE, TerminalPi

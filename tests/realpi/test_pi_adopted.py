@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from foredeck.model.documents import ToolcallDocument
-from foredeck_bench.twin.steps import Step, call
+from foredeck_bench.twin.script import Step, call
 from foredeck_bench.work_session import WorkSession, transcript_line
 from harness import TEXT, Pi
 from observed import answered, assert_stable, calls_of, messages, notified, results, stored

@@ -11,9 +11,8 @@ import pytest
 from foredeck_bench.scripted.pi_process import MODEL, PROVIDER
 from foredeck_bench.scripted.pi_rpc import RpcPi
 from foredeck_bench.twin.prompts import normalized
-from foredeck_bench.twin.request import Api, ModelRequest
+from foredeck_bench.twin.script import Api, ModelRequest, Step, StepResult, call
 from foredeck_bench.twin.server import RecordedRequest, answer_summaries
-from foredeck_bench.twin.steps import Step, StepResult, call
 from harness import Pi
 from observed import assert_recorded, assert_stable, calls_of, notified, session_of, stored
 

@@ -13,8 +13,7 @@ from foredeck.lookup.sessions import newest_calls
 from foredeck_agents.histories.recordings import load_recording
 from foredeck_bench.playback import RecordedPlay, play_both, replayed
 from foredeck_bench.scripted.pi_rpc import RpcPi
-from foredeck_bench.twin.request import Api
-from foredeck_bench.twin.steps import Step, Thinking, call
+from foredeck_bench.twin.script import Api, Step, Thinking, call
 from harness import Pi
 from observed import answered, calls_of, stored
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from faults import hostile, wait_for_count
-from foredeck_bench.twin.steps import call
+from foredeck_bench.twin.script import call
 from harness import Asked, Pi
 from observed import results, session_of, stored
 

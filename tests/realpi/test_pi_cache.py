@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from foredeck_bench.twin.script import Step, call
 from foredeck_bench.twin.server import RecordedRequest
-from foredeck_bench.twin.steps import Step, call
 from harness import EAGER, Pi
 from observed import assert_foreseen, calls_of, stored
 

@@ -7,7 +7,7 @@ import subprocess
 
 import httpx
 
-from foredeck_bench.twin.steps import call
+from foredeck_bench.twin.script import call
 from harness import TEXT, Pi, both_versions
 from observed import (
     answered,

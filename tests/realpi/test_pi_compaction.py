@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from foredeck_bench.twin.steps import Step, call, overflow
+from foredeck_bench.twin.script import Step, call, overflow
 from harness import SMALL, TALK, Pi, both_versions, on_either
 from observed import answered, assert_stable, messages, results, session_of, stored
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from foredeck.lookup.sessions import branches_of
 from foredeck.model.documents import ToolcallDocument
-from foredeck_bench.twin.steps import call
+from foredeck_bench.twin.script import call
 from harness import TEXT, Pi
 from observed import (
     answered,

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from foredeck_bench.twin.request import Api
-from foredeck_bench.twin.steps import Reply, Step, Text, Thinking, call
+from foredeck_bench.twin.script import Api, Reply, Step, Text, Thinking, call
 from harness import Pi
 from observed import assert_foreseen, calls_of, notified, session_of, stored, wait_for_request
 from test_pi_asking import blocks, doctor, ready, without_end

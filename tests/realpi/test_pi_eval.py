@@ -15,8 +15,8 @@ from foredeck_bench.scripted.pi_process import (
     checkout_pi,
     write_agent_dir,
 )
+from foredeck_bench.twin.script import Script, call
 from foredeck_bench.twin.server import ScriptedModel
-from foredeck_bench.twin.steps import Script, call
 from foredeck_lab.evaluation.tasks import SHIPPED
 
 SOLUTION = Path(__file__).parents[1] / "evaluation/solutions/failing-test/1/pricing.py"

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from foredeck.model.documents import ToolcallDocument
-from foredeck_bench.twin.steps import Step, call
+from foredeck_bench.twin.script import Step, call
 from harness import TEXT, Pi, both_versions, on_either
 from observed import assert_recorded, calls_of, errors, notified, results, session_of, stored
 

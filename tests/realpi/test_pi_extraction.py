@@ -7,8 +7,7 @@ import re
 from extracting import ASKED, entries, extractor, material, read_out
 from foredeck.memory.trust import load_user
 from foredeck.memory.user_acts import UserActs
-from foredeck_bench.twin.request import ModelRequest
-from foredeck_bench.twin.steps import call
+from foredeck_bench.twin.script import ModelRequest, call
 from harness import Pi
 from observed import notified, stored
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from faults import ASSEMBLE, WORK, complaints, count_of, hostile, sent_records, wait_for_count
-from foredeck_bench.twin.request import ModelRequest
-from foredeck_bench.twin.steps import Step, Thinking, ToolCall, call
+from foredeck_bench.twin.script import ModelRequest, Step, Thinking, ToolCall, call
 from harness import TEXT, Pi
 from observed import (
     answered,

@@ -13,7 +13,7 @@ from foredeck.config.load import Resolved
 from foredeck.lookup.reader import Reader
 from foredeck.model.figures import short_count
 from foredeck.store.store import Store
-from foredeck_bench.twin.steps import Step, Thinking, call
+from foredeck_bench.twin.script import Step, Thinking, call
 from foredeck_inspector.pages import Asked as Page
 from foredeck_inspector.pages import WebPage
 from foredeck_inspector.views.calls import call_page

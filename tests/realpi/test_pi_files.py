@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from foredeck_bench.twin.steps import call
+from foredeck_bench.twin.script import call
 from harness import Pi
 from observed import errors, results
 

@@ -7,8 +7,8 @@ from typing import Any
 from extracting import entries
 from foredeck.memory.keeping import Memory
 from foredeck.memory.trust import load_user
+from foredeck_bench.twin.script import call
 from foredeck_bench.twin.server import ScriptedModel
-from foredeck_bench.twin.steps import call
 from harness import Pi
 from observed import notified, stored
 

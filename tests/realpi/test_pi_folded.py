@@ -5,9 +5,8 @@ from __future__ import annotations
 import base64
 import re
 
-from foredeck_bench.twin.request import ModelRequest
+from foredeck_bench.twin.script import ModelRequest, Step, call
 from foredeck_bench.twin.server import ScriptedModel
-from foredeck_bench.twin.steps import Step, call
 from harness import Pi
 from observed import answered, errors, last_result
 from pictures import png

@@ -13,7 +13,7 @@ from foredeck.engine.current import FORGOTTEN
 from foredeck.errors import Conflict
 from foredeck.store.erasing import erase, erasure_of, plan_forgetting
 from foredeck.store.store import Store
-from foredeck_bench.twin.steps import call
+from foredeck_bench.twin.script import call
 from harness import TEXT, Asked, Pi
 from observed import answered, assert_stable, calls_of, notified, results, session_of, stored
 from patience import ENOUGH_S

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from foredeck_bench.twin.steps import call
+from foredeck_bench.twin.script import call
 from harness import Pi
 from observed import answered, errors, results, stored
 

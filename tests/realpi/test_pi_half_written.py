@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from faults import hostile, wait_for_count
-from foredeck_bench.twin.steps import call
+from foredeck_bench.twin.script import call
 from harness import TEXT, Pi
 from observed import object_id, stored
 

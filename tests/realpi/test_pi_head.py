@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from foredeck_bench.twin.request import Api, content_text
+from foredeck_bench.twin.script import Api, call, content_text
 from foredeck_bench.twin.server import RecordedRequest
-from foredeck_bench.twin.steps import call
 from harness import Pi
 from observed import answered, assert_recorded, assert_stable, calls_of, stored
 

@@ -12,7 +12,7 @@ import pytest
 
 from foredeck.model.documents import FileDocument
 from foredeck.store.place import open_store
-from foredeck_bench.twin.steps import call
+from foredeck_bench.twin.script import call
 from harness import Pi
 from hostile.ground import SECRET, make
 from observed import errors, results

@@ -13,8 +13,7 @@ import pytest
 from extracting import ASKED, entries, extractor, read_out
 from foredeck.memory.keeping import Memory
 from foredeck.memory.trust import load_user
-from foredeck_bench.twin.request import ModelRequest
-from foredeck_bench.twin.steps import Step, StepResult, call
+from foredeck_bench.twin.script import ModelRequest, Step, StepResult, call
 from harness import Pi
 from hostile.injections import Injections
 from observed import answered, stored

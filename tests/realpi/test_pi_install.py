@@ -19,8 +19,8 @@ import pytest
 
 from foredeck_bench.release import extract
 from foredeck_bench.scripted.pi_process import PiInstall
+from foredeck_bench.twin.script import call
 from foredeck_bench.twin.server import ScriptedModel
-from foredeck_bench.twin.steps import call
 from harness import Pi, both_versions
 from observed import calls_of, last_result, notified, stored
 

@@ -8,7 +8,7 @@ import pytest
 
 from foredeck.lookup.sessions import branches_of
 from foredeck.store.store import Store
-from foredeck_bench.twin.steps import call
+from foredeck_bench.twin.script import call
 from harness import TEXT, Pi, both_versions
 from observed import answered, assert_stable, calls_of, messages, session_of, stored
 from terminal import ENTER, UP, TerminalPi

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from foredeck_bench.twin.steps import Step, call
+from foredeck_bench.twin.script import Step, call
 from harness import SMALL, TALK, Asked, Pi
 from observed import answered, handle, notified, results, session_of, stored
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from foredeck.model.calls import LostSum
-from foredeck_bench.twin.request import Api
-from foredeck_bench.twin.steps import Step, Text, Thinking, call
+from foredeck_bench.twin.script import Api, Step, Text, Thinking, call
 from harness import Pi
 from observed import answered, calls_of, notified, stored
 

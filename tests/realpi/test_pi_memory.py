@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from foredeck_bench.twin.script import call
 from foredeck_bench.twin.server import ScriptedModel
-from foredeck_bench.twin.steps import call
 from harness import Asked, Pi
 from observed import results
 

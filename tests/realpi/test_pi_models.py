@@ -7,8 +7,8 @@ from typing import Any
 
 from foredeck_bench.scripted.pi_process import MODEL, PROVIDER
 from foredeck_bench.twin.prompts import prompt_tokens
+from foredeck_bench.twin.script import Step, Thinking, call
 from foredeck_bench.twin.server import RecordedRequest
-from foredeck_bench.twin.steps import Step, Thinking, call
 from harness import Pi
 from observed import answered, calls_of, stored
 from pictures import png

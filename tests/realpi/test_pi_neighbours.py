@@ -12,7 +12,7 @@ from foredeck.accounting.bookkeeping import account_of
 from foredeck.accounting.stored import StoredCalls
 from foredeck.model.call_values import Ack
 from foredeck.model.documents import ToolcallDocument
-from foredeck_bench.twin.steps import call
+from foredeck_bench.twin.script import call
 from foredeck_lab.cost_command import cost_text
 from harness import SMALL, TALK, TEXT, Asked, Pi, both_versions
 from observed import (

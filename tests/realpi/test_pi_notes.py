@@ -8,7 +8,7 @@ import subprocess
 import sys
 from typing import Any
 
-from foredeck_bench.twin.steps import call
+from foredeck_bench.twin.script import call
 from harness import Pi
 from observed import results
 

@@ -11,7 +11,7 @@ import pytest
 
 from foredeck.model.documents import ToolcallDocument
 from foredeck_bench.scripted.pi_rpc import RpcPi
-from foredeck_bench.twin.steps import Step, call
+from foredeck_bench.twin.script import Step, call
 from harness import Pi
 from observed import answered, assert_stable, calls_of, results, stored
 

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from foredeck_bench.scripted.pi_rpc import RpcPi
-from foredeck_bench.twin.request import ModelRequest
+from foredeck_bench.twin.script import Failure, ModelRequest, Reply, Step, StepResult, Text, call
 from foredeck_bench.twin.server import RecordedRequest, ScriptedModel, answer_summaries
-from foredeck_bench.twin.steps import Failure, Reply, Step, StepResult, Text, call
 from harness import Asked, Pi
 from observed import OBSERVED, answered, messages, notified, session_of, stored
 from test_pi_sessions import GOTO, answer_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from foredeck.model.documents import UserDocument
-from foredeck_bench.twin.steps import call
+from foredeck_bench.twin.script import call
 from harness import Pi
 from observed import answered, messages, notified, results, stored
 

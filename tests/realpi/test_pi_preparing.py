@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from foredeck_bench.twin.steps import Step, Thinking, call
+from foredeck_bench.twin.script import Step, Thinking, call
 from harness import Pi
 
 NAMES = [f"part_{letter}" for letter in "abcdefgh"]

@@ -13,8 +13,7 @@ import pytest
 
 from faults import ASSEMBLE, WORK, complaints, count_of, hostile, sent_records, wait_for_count
 from foredeck_bench.scripted.pi_process import MARK
-from foredeck_bench.twin.request import ModelRequest
-from foredeck_bench.twin.steps import ToolCall, call
+from foredeck_bench.twin.script import ModelRequest, ToolCall, call
 from harness import PATIENCE_S, TEXT, Pi, both_versions
 from observed import answered, assert_stable, calls_of, last_result, notified, results, stored
 

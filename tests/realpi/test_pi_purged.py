@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from foredeck_bench.twin.steps import call
+from foredeck_bench.twin.script import call
 from harness import Asked, Pi
 from observed import answered, calls_of, stored
 

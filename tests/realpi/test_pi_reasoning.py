@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from foredeck_bench.twin.steps import Step, Text, Thinking, call
+from foredeck_bench.twin.script import Step, Text, Thinking, call
 from harness import Pi
 from observed import answered, calls_of, results, stored
 

@@ -7,9 +7,8 @@ import json
 import re
 from typing import Any
 
-from foredeck_bench.twin.request import content_text
+from foredeck_bench.twin.script import call, content_text
 from foredeck_bench.twin.server import RecordedRequest
-from foredeck_bench.twin.steps import call
 from harness import Asked, Pi
 from observed import answered, notified
 

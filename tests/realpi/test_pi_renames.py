@@ -5,8 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from foredeck_bench.twin.request import ModelRequest
-from foredeck_bench.twin.steps import ToolCall, call
+from foredeck_bench.twin.script import ModelRequest, ToolCall, call
 from harness import Pi
 from observed import answered, assert_stable, handle, notified, results
 

@@ -8,8 +8,7 @@ from threading import Event
 
 from foredeck.context.state.stored_chat import chat_fields
 from foredeck.model.quoting import is_reference
-from foredeck_bench.twin.request import ModelRequest
-from foredeck_bench.twin.steps import Reply, Text, ToolCall, call
+from foredeck_bench.twin.script import ModelRequest, Reply, Text, ToolCall, call
 from harness import PATIENCE_S, Pi, both_versions
 from observed import (
     answered,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from foredeck_bench.twin.steps import call
+from foredeck_bench.twin.script import call
 from harness import TEXT, Pi, both_versions
 from observed import answered, assert_recorded, assert_stable, calls_of, messages, notified, stored
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foredeck_bench.twin.steps import call
+from foredeck_bench.twin.script import call
 from harness import Pi
 from observed import notified
 

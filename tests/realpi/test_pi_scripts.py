@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from foredeck.model.own_tools import OWN_TOOLS
-from foredeck_bench.twin.steps import call
+from foredeck_bench.twin.script import call
 from harness import TEXT, Asked, Pi
 from observed import answered, object_id, results, stored
 

@@ -6,8 +6,8 @@ import json
 
 from foredeck.context.calls.deciding import TURN_ENDED
 from foredeck.model.quoting import is_reference
+from foredeck_bench.twin.script import Step, Thinking, call
 from foredeck_bench.twin.server import RecordedRequest, ScriptedModel
-from foredeck_bench.twin.steps import Step, Thinking, call
 from harness import EAGER, Pi
 from observed import calls_of, notified, results, stored
 

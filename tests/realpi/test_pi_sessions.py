@@ -7,8 +7,7 @@ import json
 from foredeck.context.state.stored_chat import chat_fields
 from foredeck.model.messages import load_message
 from foredeck.store.store import Store
-from foredeck_bench.twin.request import ModelRequest
-from foredeck_bench.twin.steps import Step, ToolCall, call
+from foredeck_bench.twin.script import ModelRequest, Step, ToolCall, call
 from harness import TEXT, Asked, Pi, both_versions
 from observed import (
     answered,

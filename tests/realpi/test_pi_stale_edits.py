@@ -6,8 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from foredeck_bench.twin.request import ModelRequest
-from foredeck_bench.twin.steps import StepResult, call
+from foredeck_bench.twin.script import ModelRequest, StepResult, call
 from harness import Pi
 from observed import answered, assert_stable, handle, results
 from test_pi_disk import wait_for_versions

@@ -16,8 +16,8 @@ from foredeck.model.documents import (
 from foredeck.model.identity import hash_text, sha256_hex
 from foredeck.model.messages import load_message
 from foredeck.store.store import Store
+from foredeck_bench.twin.script import Text, call
 from foredeck_bench.twin.server import ScriptedModel
-from foredeck_bench.twin.steps import Text, call
 from harness import Pi
 from observed import calls_of, notified, object_id, session_of, stored
 

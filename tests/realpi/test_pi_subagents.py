@@ -5,8 +5,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from foredeck_bench.twin.request import ModelRequest
-from foredeck_bench.twin.steps import StepResult, call
+from foredeck_bench.twin.script import ModelRequest, StepResult, call
 from harness import Pi
 from observed import answered, stored
 

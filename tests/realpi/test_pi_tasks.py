@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from foredeck_bench.twin.request import ModelRequest
+from foredeck_bench.twin.script import ModelRequest, Script, ToolCall, call
 from foredeck_bench.twin.server import ScriptedModel
-from foredeck_bench.twin.steps import Script, ToolCall, call
 from harness import Pi
 from observed import notified, results
 

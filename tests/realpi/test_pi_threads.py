@@ -8,8 +8,8 @@ from typing import Any
 
 from foredeck_bench.twin.prompts import normalized
 from foredeck_bench.twin.report import TwinReport
+from foredeck_bench.twin.script import Reply, Step, Text, Thinking, ToolCall, call
 from foredeck_bench.twin.server import RecordedRequest
-from foredeck_bench.twin.steps import Reply, Step, Text, Thinking, ToolCall, call
 from harness import EAGER, Pi
 from observed import calls_of, messages, stored, wait_for_request
 

@@ -6,9 +6,8 @@ import re
 from pathlib import Path
 
 from foredeck.model.quoting import is_reference
-from foredeck_bench.twin.request import ModelRequest
+from foredeck_bench.twin.script import ModelRequest, Reply, Script, ToolCall, call
 from foredeck_bench.twin.server import ScriptedModel
-from foredeck_bench.twin.steps import Reply, Script, ToolCall, call
 from harness import Pi
 from observed import answered, assert_stable, calls_of, handle, object_id, results, stored
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from faults import WORK, complaints, sent_records
-from foredeck_bench.twin.steps import call
+from foredeck_bench.twin.script import call
 from harness import PATIENCE_S, TEXT, Pi
 from observed import (
     answered,

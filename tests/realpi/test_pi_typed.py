@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from extracting import ASKED, entries, extractor, material, read_out
-from foredeck_bench.twin.request import ModelRequest
+from foredeck_bench.twin.script import ModelRequest
 from harness import Pi, both_versions
 from observed import stored
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from foredeck_bench.twin.steps import Step
+from foredeck_bench.twin.script import Step
 from harness import SMALL, TALK, Pi, both_versions
 from observed import answered, assert_stable, messages, notified, stored
 from test_pi_compaction import compactions

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from foredeck.model.documents import FileDocument
-from foredeck_bench.twin.steps import call
+from foredeck_bench.twin.script import call
 from harness import Pi
 from observed import handle, messages, object_id, stored
 

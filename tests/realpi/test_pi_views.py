@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from foredeck_bench.twin.steps import call
+from foredeck_bench.twin.script import call
 from harness import TEXT, Pi, on_either
 from terminal import DOWN, ENTER, ESCAPE, TerminalPi
 

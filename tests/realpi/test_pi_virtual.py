@@ -8,7 +8,7 @@ from typing import Any
 
 from foredeck.model.calls import CallRecord
 from foredeck_bench.scripted.pi_process import MODEL, PROVIDER
-from foredeck_bench.twin.steps import call
+from foredeck_bench.twin.script import call
 from harness import Asked, Pi
 from observed import calls_of, notified, session_of, stored
 from test_pi_models import SMALL, WINDOW, add_models

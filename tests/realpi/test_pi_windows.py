@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from foredeck_bench.twin.steps import Step, call
+from foredeck_bench.twin.script import Step, call
 from harness import Pi
 from observed import answered, calls_of, notified, stored
 

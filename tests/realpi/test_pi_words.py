@@ -8,8 +8,7 @@ import sys
 
 import pytest
 
-from foredeck_bench.twin.request import content_text
-from foredeck_bench.twin.steps import call
+from foredeck_bench.twin.script import call, content_text
 from harness import Pi
 from observed import answered
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from foredeck_bench.twin.steps import call
+from foredeck_bench.twin.script import call
 from harness import Pi
 from observed import answered, assert_stable, messages
 

@@ -17,9 +17,8 @@ from foredeck.errors import StoreError
 from foredeck.model.documents import Document
 from foredeck.store.place import open_store
 from foredeck.store.store import Store
-from foredeck_bench.twin.request import ModelRequest
+from foredeck_bench.twin.script import ModelRequest, Step, call
 from foredeck_bench.twin.server import ScriptedModel
-from foredeck_bench.twin.steps import Step, call
 from foredeck_xtdb.link import copy_file, open_database
 from foredeck_xtdb.local_copy import remote_of
 from foredeck_xtdb.node import NodeFolder, own_node_folder, stop

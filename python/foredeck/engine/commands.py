@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from foredeck.engine.chat_commands import (
     compact_command,
@@ -26,13 +26,17 @@ from foredeck.engine.chat_commands import (
     window_view,
 )
 from foredeck.engine.memory_commands import memory_choices, memory_command
-from foredeck.engine.observe_command import observe_choices, observe_command
+from foredeck.engine.observing import GUESS, Observing, mode_named
 from foredeck.engine.opened import OpenedSession, go_private
 from foredeck.engine.tasks import task_choices, tasks_command
 from foredeck.errors import ToolError
 from foredeck.home import command_file
 from foredeck.hosts.protocol import Choice, CommandResult
+from foredeck.model.figures import counted
+from foredeck.model.observations import Mode
 from foredeck.model.quoting import one_line
+from foredeck.observations.rules import coverage, to_condense
+from foredeck.store.clock import now_ms
 from foredeck.timeline.rewind_command import calls_with_changes, rewind_command
 
 MOST = 50
@@ -121,6 +125,93 @@ def put_on_path(home: Path) -> str:
     return f"{text} Add {folder} to your PATH to type just foredeck."
 
 
+# Observing
+
+
+MODES: tuple[Mode, ...] = get_args(Mode)
+OBSERVE_USAGE = "It is /foredeck observe [yes | status | reflect | mode NAME]."
+NOT_OBSERVED = "This session is not observed: `observations` is off, or it is a subagent's."
+
+
+def observe_command(opened: OpenedSession, arguments: str) -> str:
+    """The answer for the user. Raises `ToolError`."""
+    observing = opened.facilities.part(Observing)
+    if observing is None:
+        raise ToolError(NOT_OBSERVED)
+    verb, _, rest = arguments.partition(" ")
+    if verb == "status" and not rest:
+        return _status(observing)
+    if verb == "mode":
+        return _mode(observing, rest.strip())
+    if arguments not in ("", "yes", "reflect"):
+        raise ToolError(OBSERVE_USAGE)
+    if verb == "reflect":
+        return _reflect(observing)
+    return _observe(observing, at_any_price=verb == "yes")
+
+
+def _observe(observing: Observing, *, at_any_price: bool) -> str:
+    waiting = observing.pending()
+    if not waiting:
+        return "There is nothing to note: all of this chat is observed."
+    observing.requested.add("observe")
+    observing.at_any_price = at_any_price
+    return f"Noting down {waiting:,} tokens of chat in the background ({_mode_line(observing)})."
+
+
+def _reflect(observing: Observing) -> str:
+    notes, settings = observing.on_branch.notes, observing.settings
+    count = to_condense(settings.rules, notes, now_ms(), observing.window, asked=True)
+    if not count:
+        return "There are no observations to condense."
+    observing.requested.add("reflect")
+    tokens = sum(note.tokens for note in notes[:count])
+    what = f"the {count} oldest of {len(notes)} notes" if count < len(notes) else "all notes"
+    return f"Condensing {what}, {tokens:,} tokens, in the background."
+
+
+def _mode(observing: Observing, name: str) -> str:
+    if name:
+        if mode_named(name) is None and name != GUESS:
+            raise ToolError(f"There is no mode {name!r}. Modes: {', '.join(MODES)}; or guess.")
+        observing.choose(name)
+    return f"This is observed as {_mode_line(observing)}."
+
+
+def _status(observing: Observing) -> str:
+    """How far this branch is observed."""
+    noted, rules = observing.on_branch, observing.settings.rules
+    noted_tokens = sum(placed.observation.document.covered_tokens for placed in noted.placed)
+    observations = counted(len(noted.observations), "observation")
+    reflections = counted(len(noted.reflections), "reflection")
+    when = "always" if observing.settings.always else "where it pays"
+    lines = [
+        f"Observed {when}; {_mode_line(observing)}.",
+        f"{noted_tokens:,} tokens of chat are noted in {observations} and {reflections} of "
+        f"{observing.note_tokens():,} tokens; "
+        f"{observing.pending():,} wait, and {rules.chunk.least:,} are observed at once at least.",
+    ]
+    gone, seen_before = observing.left_tokens()
+    if gone:
+        lines.append(
+            f"{coverage(seen_before, gone):.0%} of the {gone:,} tokens that have left the prompt "
+            "were observed before."
+        )
+    if observing.reason:
+        lines.append(f"No model is asked: {observing.reason}.")
+    if observing.last:
+        lines.append(f"The last time: {observing.last}")
+    return "\n".join(lines)
+
+
+def _mode_line(observing: Observing) -> str:
+    mode = observing.mode()
+    return f"{mode.mode.replace('_', ' ')} work: {mode.reason}"
+
+
+# All of them
+
+
 class _Command(NamedTuple):
     run: Callable[[OpenedSession, str], CommandResult | str]
     """On what follows its name."""
@@ -138,7 +229,9 @@ _OF_FOREDECK: Mapping[str, _Command] = {
     "name": _Command(name_command, object_choices),
     "why": _Command(why_command, object_choices),
     "cost": _Command(cost_command),
-    "observe": _Command(observe_command, observe_choices),
+    "observe": _Command(
+        observe_command, _words("yes", "status", "reflect", *(f"mode {mode}" for mode in MODES))
+    ),
     "compact": _Command(compact_command, _words("--preview")),
     "private": _Command(_private),
     "rewind": _Command(_rewind, _calls_with_changes),

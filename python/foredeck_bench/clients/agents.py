@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from foredeck_bench.twin.request import ModelRequest
-from foredeck_bench.twin.steps import SealedSummary, Step, StepResult, ToolCall, call
+from foredeck_bench.twin.script import ModelRequest, SealedSummary, Step, StepResult, ToolCall, call
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 NODE_MODULES = CHECKOUT / ".cache" / "agents" / "node_modules"

@@ -39,9 +39,8 @@ from foredeck_bench.scripted.pi_process import (
 )
 from foredeck_bench.scripted.pi_rpc import RpcError, RpcPi
 from foredeck_bench.twin.prompts import normalized
-from foredeck_bench.twin.request import ModelRequest
+from foredeck_bench.twin.script import ModelRequest, StepResult, Text, call
 from foredeck_bench.twin.server import ScriptedModel
-from foredeck_bench.twin.steps import StepResult, Text, call
 from foredeck_lab.processes import kill, marked
 
 WORK = "Work on the report."

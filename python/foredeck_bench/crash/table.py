@@ -20,11 +20,10 @@ from foredeck.errors import ForedeckError
 from foredeck_bench.crash import stores
 from foredeck_bench.crash.acts import Act, ActRounds
 from foredeck_bench.crash.engine import Victim
-from foredeck_bench.crash.engine_acts import ENGINE, NODE
 from foredeck_bench.crash.memory_acts import ACCEPT, EXTRACT, IMPORT
-from foredeck_bench.crash.observing_acts import OBSERVE
 from foredeck_bench.crash.other_acts import CLAIM, INDEX, REWIND
 from foredeck_bench.crash.pi_rounds import PiRounds
+from foredeck_bench.crash.session_acts import ENGINE, NODE, OBSERVE
 from foredeck_bench.crash.stores import Tally
 from foredeck_bench.crash.storm import storm_rounds
 from foredeck_bench.scripted.pi_process import VERSIONS, PiWorkspace, checkout_pi

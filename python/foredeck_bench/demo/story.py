@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from foredeck_bench.demo.table import WIDTH
-from foredeck_bench.twin.request import ModelRequest
+from foredeck_bench.twin.script import ModelRequest, Script, StepResult, Text, ToolCall
 from foredeck_bench.twin.server import ScriptedModel
-from foredeck_bench.twin.steps import Script, StepResult, Text, ToolCall
 
 FIRST_RUN = "@4"
 """Handle of the output that the model brings back at the end."""

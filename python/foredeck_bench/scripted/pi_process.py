@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from foredeck_bench.twin.request import Api, Json
+from foredeck_bench.twin.script import Api, Json
 from foredeck_lab.processes import Process, end_marked, marked
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from foredeck_bench.scripted.pi_process import PiInstall, PiWorkspace, descendants, pi_arguments
-from foredeck_bench.twin.request import Json
+from foredeck_bench.twin.script import Json
 from foredeck_lab.processes import Process, kill
 
 _DIALOGS = ("select", "confirm", "input", "editor")

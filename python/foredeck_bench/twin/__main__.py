@@ -10,9 +10,17 @@ from typing import Any, cast, get_args
 
 from foredeck_bench.twin.billing import ModelRecord
 from foredeck_bench.twin.report import TwinReport
-from foredeck_bench.twin.request import Api, ModelRequest
+from foredeck_bench.twin.script import (
+    Api,
+    Failure,
+    ModelRequest,
+    Reply,
+    StepResult,
+    Text,
+    Thinking,
+    ToolCall,
+)
 from foredeck_bench.twin.server import ScriptedModel
-from foredeck_bench.twin.steps import Failure, Reply, StepResult, Text, Thinking, ToolCall
 
 HELP = """\
 A provider on loopback that refuses, caches, drops reasoning and charges as the real one documents.

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from foredeck_bench.twin.billing import Usage
-from foredeck_bench.twin.request import Finding, Json, check_invented_result, check_list
-from foredeck_bench.twin.steps import Failure
+from foredeck_bench.twin.script import Failure, Finding, Json, check_invented_result, check_list
 
 _PIECE_CHARS = 400
 

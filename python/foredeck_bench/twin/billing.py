@@ -26,7 +26,7 @@ from operator import attrgetter
 from typing import Literal
 
 from foredeck_bench.twin.prompts import Segment, segments
-from foredeck_bench.twin.request import Api, Json, ModelRequest
+from foredeck_bench.twin.script import Api, Json, ModelRequest
 
 LOOKBACK_BLOCKS = 20
 BREAKPOINTS_CONSIDERED = 80

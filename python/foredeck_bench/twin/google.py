@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from foredeck_bench.twin.billing import Usage
-from foredeck_bench.twin.request import Json
-from foredeck_bench.twin.steps import Failure
+from foredeck_bench.twin.script import Failure, Json
 
 _STOP = {"max_tokens": "MAX_TOKENS", "refusal": "SAFETY"}
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from foredeck_bench.twin.request import Api, Json
+from foredeck_bench.twin.script import Api, Json
 
 _PATHS: dict[str, Api] = {
     "/v1/messages": "anthropic-messages",

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 from foredeck_bench.twin.anthropic import pieces
 from foredeck_bench.twin.billing import Usage
-from foredeck_bench.twin.request import Finding, Json, check_invented_result, check_list
-from foredeck_bench.twin.steps import Failure
+from foredeck_bench.twin.script import Failure, Finding, Json, check_invented_result, check_list
 
 _STOP = {"end_turn": "stop", "tool_use": "tool_calls", "max_tokens": "length"}
 

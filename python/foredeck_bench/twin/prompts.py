@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from foredeck_bench.twin.request import Json, ModelRequest, content_text
+from foredeck_bench.twin.script import Json, ModelRequest, content_text
 
 IMAGE_TOKENS = 1500
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from foredeck_bench.twin.billing import ModelRecord
-from foredeck_bench.twin.request import Violation
+from foredeck_bench.twin.script import Violation
 from foredeck_bench.twin.server import RecordedRequest, ScriptedModel
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from foredeck_bench.twin.anthropic import pieces
 from foredeck_bench.twin.billing import Usage
 from foredeck_bench.twin.openai import error_body
-from foredeck_bench.twin.request import Finding, Json, content_text
+from foredeck_bench.twin.script import Finding, Json, content_text
 
 __all__ = ["as_chat", "check_items", "error_body", "events", "item_of", "whole"]
 

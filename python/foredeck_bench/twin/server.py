@@ -16,9 +16,12 @@ from foredeck_bench.twin.anthropic import ThreadRefusal, Threads
 from foredeck_bench.twin.billing import ModelRecord, PromptCache, Usage
 from foredeck_bench.twin.handler import ModelAnswer, ModelHandler
 from foredeck_bench.twin.prompts import estimate_tokens, prompt_tokens
-from foredeck_bench.twin.request import Api, Finding, Json, ModelRequest, Violation
-from foredeck_bench.twin.steps import (
+from foredeck_bench.twin.script import (
+    Api,
     Failure,
+    Finding,
+    Json,
+    ModelRequest,
     Reply,
     Script,
     SealedSummary,
@@ -26,6 +29,7 @@ from foredeck_bench.twin.steps import (
     StepResult,
     Text,
     Thinking,
+    Violation,
     as_outcome,
     overflow,
     unverified,
@@ -85,13 +89,13 @@ class ScriptedModel:
             ...  # a client talks to model.url
         assert model.violations == []
 
-    `script`: see `steps`. `window`: tokens above which a prompt is refused as too long, None for
-    no limit. `side` is asked before the script and may answer a request without using up a step.
-    `record` says how the model caches, what binds its reasoning and what it costs; without it,
-    caches are those of the API, and Anthropic's reasoning is bound. `clock` gives seconds for what
-    expires. `binds`: over OpenAI's wires, too, a prompt is
-    refused where bytes before encrypted reasoning of the turn under way have changed; no correct
-    client can know of that, so it is no violation. `port`: 0 for a free one.
+    `script`: see the module of that name. `window`: tokens above which a prompt is refused as too
+    long, None for no limit. `side` is asked before the script and may answer a request without
+    using up a step. `record` says how the model caches, what binds its reasoning and what it costs;
+    without it, caches are those of the API, and Anthropic's reasoning is bound. `clock` gives
+    seconds for what expires. `binds`: over OpenAI's wires, too, a prompt is refused where bytes
+    before encrypted reasoning of the turn under way have changed; no correct client can know of
+    that, so it is no violation. `port`: 0 for a free one.
 
     `requests` holds every request in order of arrival, refused ones included; `violations` every
     refusal that a correct client never meets.

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from foredeck_bench.twin.prompts import normalized, plain_item, responses_settings
-from foredeck_bench.twin.request import Finding, Json
+from foredeck_bench.twin.script import Finding, Json
 
 _THINKING = ("thinking", "redacted_thinking")
 
