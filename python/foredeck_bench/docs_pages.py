@@ -193,7 +193,9 @@ def _default(key: Key) -> str:
 def main() -> int:
     """Updates docs/, or with --check lists stale pages and returns 1."""
     parser = argparse.ArgumentParser(
-        prog="python -m foredeck_bench.docs_pages", description=__doc__
+        prog="python -m foredeck_bench.docs_pages",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--check", action="store_true", help="write nothing")
     parser.add_argument("folder", type=Path, nargs="?", default=Path("docs"))

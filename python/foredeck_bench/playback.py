@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-from argparse import ArgumentParser
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -316,7 +316,11 @@ in per cent of that."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = ArgumentParser(prog="python -m foredeck_bench.playback", description=__doc__)
+    parser = ArgumentParser(
+        prog="python -m foredeck_bench.playback",
+        description=__doc__,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
     parser.add_argument("paths", metavar="PATH", nargs="+", type=Path)
     parser.add_argument("--as", dest="model", default="claude-opus-5-5", help="who answers")
     parser.add_argument("--window", type=int, default=200_000, help="of that model, in tokens")

@@ -2,18 +2,21 @@
 
     python -m foredeck_bench.weigh [--jobs N] [--variant NAME:KEY=VALUE,...]... PATH...
 
-Each PATH is a set of its own, so that what was found on one can be tested on another. First stand
-what plain Pi costs and shows, without compaction all that a recording holds, and the simple rules
-that a user could have had instead. The first variant is what the others are compared with; without
-any it is the default. For each of the others a table says by repository what it changes, and what
-it changes over all repositories but one: a rule that pays in only one of them has learned that one.
-Last come the sessions that the column `over` counts for the first variant, or all (--sessions).
+Each PATH is a set of its own, so that what was found on one can be tested on another. For each set
+it prints
+
+- a table: plain Pi, the simple rules that a user could have had instead, and each variant;
+- for each variant but the first, with which it is compared, what it changes by repository, and over
+  all repositories but one: a rule that pays in only one of them has learned that one;
+- the sessions that the column `over` counts for the first variant, or all (--sessions).
+
+Without --variant there is one, the default settings.
 """
 
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -41,11 +44,20 @@ from foredeck_lab.replay.options import ReplayOptions, replayed_model
 
 def main(arguments: Sequence[str]) -> int:
     parser = ArgumentParser(
-        prog="python -m foredeck_bench.weigh", description=__doc__, epilog=COLUMNS_NOTE
+        prog="python -m foredeck_bench.weigh",
+        description=__doc__,
+        epilog=COLUMNS_NOTE,
+        formatter_class=RawDescriptionHelpFormatter,
     )
-    parser.add_argument("paths", metavar="PATH", nargs="+", type=Path)
+    parser.add_argument(
+        "paths",
+        metavar="PATH",
+        nargs="+",
+        type=Path,
+        help="a recorded session, or a folder of them",
+    )
     parser.add_argument("--jobs", type=int, default=1, help="processes (default: %(default)s)")
-    parser.add_argument("--cache", choices=tuple(CACHES), default="ideal")
+    parser.add_argument("--cache", choices=tuple(CACHES), default="ideal", help="default: ideal")
     parser.add_argument(
         "--variant", type=_variant, action="append", default=[], help="NAME:KEY=VALUE,KEY=VALUE"
     )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from foredeck_bench import playback
 from foredeck_bench.judging.comparison import repository_of
 from foredeck_bench.judging.yardsticks import PLAIN, SIMPLE
 from foredeck_bench.weigh import main
@@ -68,6 +70,17 @@ def test_a_setting_without_a_value_is_refused(capsys: pytest.CaptureFixture[str]
     with pytest.raises(SystemExit):
         main(["--variant", "x:policy", "nowhere"])
     assert "NAME:KEY=VALUE" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("run", [main, playback.main])
+def test_help_shows_the_usage_on_a_line_of_its_own(
+    run: Callable[[list[str]], int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        run(["--help"])
+    assert re.search(
+        r"^ {4}python -m foredeck_bench\.\w+ .*PATH\.\.\.$", capsys.readouterr().out, re.M
+    )
 
 
 def test_a_file_without_a_repository_in_its_name_goes_by_its_folder() -> None:

@@ -121,7 +121,7 @@ def test_moved_ground_leaves_until_it_is_confirmed(
 
 
 def test_ground_that_is_not_there(seen: SessionMemory) -> None:
-    assert "nothing to pin" in refused(seen.ground.take, ["gone.py"])
+    assert "nothing can rest on it" in refused(seen.ground.take, ["gone.py"])
     assert "in no git repository" in refused(seen.ground.take, ["git:HEAD"])
     assert seen.ground.again([Ground(path="/gone.py", version="0")]) == []
 

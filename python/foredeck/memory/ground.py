@@ -59,7 +59,7 @@ class GroundReader:
         path = self._filesystems.absolute(name)
         version = self._version(path)
         if version is None:
-            raise MemoryRefused(f"{path} is no file that can be read: there is nothing to pin.")
+            raise MemoryRefused(f"{path} is no file that can be read, so nothing can rest on it.")
         return Ground(path=path, version=version)
 
     def _version(self, path: str) -> str | None:
