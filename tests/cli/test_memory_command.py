@@ -176,7 +176,10 @@ def test_an_audit_leads_to_the_words(told: Told, tmp_path: Path) -> None:
     [
         (["add", " "], "the text is empty"),
         (["add", "x", "--category", "fact"], "belongs to a session: name it with --session."),
-        (["add", "x", "--ground", "gone.py"], "no file that can be read, so nothing can rest on it."),
+        (
+            ["add", "x", "--ground", "gone.py"],
+            "no file that can be read, so nothing can rest on it.",
+        ),
         (["delete", "{}"], "confirm with --yes"),
         (["edit", "{}"], "nothing to change"),
         (["demote", "{}"], "name the one that it belongs to"),

@@ -157,7 +157,7 @@ def test_an_object_goes_with_its_text_wherever_that_stands(store: Store, purge: 
     [
         ([], 2, "purge what?"),
         (["--text", "x"], 2, "too short"),
-        (["--text", "assistant"], 2, "remove 'assistant' from every message"),
+        (["--text", "assistant", "--yes"], 2, "remove 'assistant' from every message"),
         (["--regex", "("], 2, "is not a regular expression"),
         (["--text", SECRET], 2, "confirm with --yes"),
         (["m-none"], 4, "no entry"),
@@ -169,6 +169,19 @@ def test_refusals(
     before = everything(store)
     assert main(["purge", *arguments]) == code
     assert said in capsys.readouterr().err
+    assert everything(store) == before
+
+
+def test_without_a_yes_the_store_is_not_searched(
+    store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def search(*_: object) -> None:
+        pytest.fail("this takes a minute in a large store")
+
+    monkeypatch.setattr("foredeck.cli.purge_command._look_for_matches", search)
+    before = everything(store)
+    assert main(["purge", "--regex", SECRET]) == 2
+    assert "confirm with --yes" in capsys.readouterr().err
     assert everything(store) == before
 
 

@@ -134,6 +134,12 @@ def is_agreed(question: str) -> bool:
     return asked(f"{question} [y/N]").lower() in ("y", "yes")
 
 
+def check_can_confirm(nothing: str) -> None:
+    """Raises `CommandRefused` where nobody sits at a terminal, before any work is done for them."""
+    if not can_ask():
+        raise CommandRefused(f"{nothing}: confirm with --yes")
+
+
 def confirm(
     question: str, *, nothing: str, yes: bool = False, show: Callable[[], object] = lambda: None
 ) -> None:
@@ -143,8 +149,7 @@ def confirm(
     """
     if yes:
         return
-    if not can_ask():
-        raise CommandRefused(f"{nothing}: confirm with --yes")
+    check_can_confirm(nothing)
     show()
     if not is_agreed(question):
         raise CommandRefused(nothing)

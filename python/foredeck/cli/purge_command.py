@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from foredeck.cli.arguments import resolve_config
 from foredeck.cli.output import Progress, answer
-from foredeck.cli.person import check_person, confirm
+from foredeck.cli.person import check_can_confirm, check_person, confirm
 from foredeck.cli.stored import fetch_others, opened_store
 from foredeck.config import Config
 from foredeck.errors import CommandRefused, Corrupt, StoreUnavailable
@@ -48,6 +48,7 @@ MOST_MATCHES = 1000
 """Texts that patterns may match; each is then searched for literally."""
 MOST_HOST_BYTES = 2**30
 NAMED = 10
+_NOTHING = "nothing was purged"
 
 
 @dataclass(slots=True)
@@ -109,6 +110,8 @@ def run(args: Namespace) -> int:
         fetch_others(store, progress)
         memory = acts_of_user(store, config)
         wanted = _wanted(args, store, memory)
+        if not (args.dry_run or args.yes):
+            check_can_confirm(_NOTHING)
         _look_for_matches(config, wanted, progress)
         own, *others = purged_stores(config)
         result = _Result([(own, _planned(own, store, memory, wanted, progress))])
@@ -117,7 +120,7 @@ def run(args: Namespace) -> int:
             progress.clear()
             confirm(
                 "This cannot be undone. Purge it?",
-                nothing="nothing was purged",
+                nothing=_NOTHING,
                 yes=args.yes,
                 show=lambda: print(_summary(result, "would be written again")),
             )
