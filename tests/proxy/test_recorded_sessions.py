@@ -5,10 +5,8 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from collections.abc import Iterator
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -29,6 +27,7 @@ from foredeck_bench.twin.billing import Usage
 from foredeck_lab.replay.options import ReplayOptions
 from foredeck_lab.replay.replayed_session import ReplayedSession
 from proxy.proxied import RunningProxy
+from proxy.raw_upstream import RawUpstream
 from replay.recordings import SOURCE, Recording, call
 
 RECORDED = Path(__file__).resolve().parents[3] / "shared" / "transcripts-other"
@@ -38,37 +37,6 @@ CHOSEN = os.environ.get("FOREDECK_TEST_RECORDED", "8ecab05f-1 3e110024-0")
 Json = dict[str, Any]
 FORMAT = AnthropicMessages()
 TOOL: Json = {"name": "read", "input_schema": {}}
-
-
-class Model:
-    """Answers at once, and keeps the messages that it was sent."""
-
-    def __init__(self) -> None:
-        self.prompts: list[list[Json]] = []
-        model = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            disable_nagle_algorithm = True
-
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                model.prompts.append(body["messages"])
-                said: list[Json] = [{"type": "text", "text": "Yes."}]
-                answer = "".join(events("m", "m", said, "end_turn", Usage(0, 0, 0, 0, 0), []))
-                data = answer.replace('"usage"', '"used"').encode()
-                self.send_response(200)
-                self.send_header("content-type", "text/event-stream")
-                self.send_header("content-length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
 
 
 def _as_sent(messages: list[Json]) -> list[Json]:
@@ -142,9 +110,16 @@ def _replayed(transcript: Transcript, home: Path) -> Iterator[list[str]]:
 
 
 def _through_the_proxy(transcript: Transcript, home: Path, cwd: Path) -> list[list[str]]:
-    model, said = Model(), [r.message for r in transcript.messages]
+    said, yes = [r.message for r in transcript.messages], {"type": "text", "text": "Yes."}
+    stream = "".join(events("m", "m", [yes], "end_turn", Usage(0, 0, 0, 0, 0), []))
     settings = {"rebase.cache": "prefix"}
-    with RunningProxy(model.url, home, cwd, settings=settings) as proxy, httpx.Client() as client:
+    with (
+        RawUpstream() as model,
+        RunningProxy(model.url, home, cwd, settings=settings) as proxy,
+        httpx.Client() as client,
+    ):
+        model.headers = {"content-type": "text/event-stream"}
+        model.body = stream.replace('"usage"', '"used"').encode()
         for each in transcript.calls:
             body = {"model": each.model, "stream": True, "tools": [TOOL]}
             answer = client.post(
@@ -155,9 +130,7 @@ def _through_the_proxy(transcript: Transcript, home: Path, cwd: Path) -> list[li
             )
             assert answer.status_code == 200
         assert proxy.told == []
-    model.server.shutdown()
-    model.server.server_close()
-    return [_flat(prompt) for prompt in model.prompts]
+    return [_flat(json.loads(body)["messages"]) for *_, body in model.got]
 
 
 def _sessions() -> list[Path]:

@@ -9,12 +9,8 @@ import os
 import stat
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -25,6 +21,7 @@ from foredeck_agents.proxy.server import kept_token
 from foredeck_agents.proxy.upstream import CERTIFICATES, trusted, upstream_client
 from foredeck_bench.twin.server import ScriptedModel
 from proxy.agents import agent, proxied
+from proxy.raw_upstream import RawUpstream
 
 FOREDECK = [sys.executable, "-m", "foredeck.cli.main", "proxy"]
 ASK = """
@@ -69,47 +66,22 @@ def test_a_client_reaches_this_machine_without_a_companys_proxy(
     assert exempt(given) == {"NO_PROXY": upper, "no_proxy": lower or upper}
 
 
-@contextmanager
-def _company() -> Iterator[tuple[str, list[str]]]:
-    """A company's proxy, which answers everything itself; the lines that it was asked with."""
-    asked: list[str] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            asked.append(self.path)
-            self.rfile.read(int(self.headers["content-length"]))
-            self.send_response(200)
-            self.send_header("content-length", "4")
-            self.end_headers()
-            self.wfile.write(b"fine")
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}", asked
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
 @pytest.mark.parametrize("name", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
 def test_only_the_request_to_the_provider_takes_the_companys_proxy(
     tmp_path: Path, name: str
 ) -> None:
     plain = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
-    with _company() as (address, asked):
+    with RawUpstream() as company:
+        company.body = b"fine"
         done = subprocess.run(
             [*FOREDECK, "--upstream", "http://model.example", "--", sys.executable, "-c", ASK],
-            env={**plain, name: address, "FOREDECK_HOME": str(tmp_path / "home")},
+            env={**plain, name: company.url, "FOREDECK_HOME": str(tmp_path / "home")},
             capture_output=True,
             text=True,
             check=False,
         )
     assert (done.returncode, done.stdout, done.stderr) == (0, "fine\n", "")
-    assert asked == ["http://model.example/v1/messages"]
+    assert [path for _, path, *_ in company.got] == ["http://model.example/v1/messages"]
 
 
 @pytest.mark.parametrize(
