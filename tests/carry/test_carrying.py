@@ -27,6 +27,7 @@ from foredeck_agents.carry.claude_file import lines_of as claude_lines
 from foredeck_agents.carry.messages import NewSession, wrapped
 from foredeck_agents.carry.tools import APPLYING, CLAUDE_CODE, their_calls
 from foredeck_agents.histories.recordings import load_recording
+from replay.recordings import write_session
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
 KEY = "sk-ant-0123456789abcdefghij"
@@ -48,14 +49,8 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def recorded(tmp_path: Path, *messages: Json, session: str = SESSION) -> Path:
     """A session file of Pi's."""
-    lines: list[Json] = [{"type": "session", "id": session, "cwd": str(tmp_path)}]
-    for number, message in enumerate(messages):
-        dated = {**message, "timestamp": 1_770_000_000_000 + number * 1000}
-        lines.append({"type": "message", "message": dated})
-    tmp_path.mkdir(exist_ok=True)
-    path = tmp_path / "recorded.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return path
+    cwd = str(tmp_path)
+    return write_session(tmp_path / "recorded.jsonl", *messages, id=session, cwd=cwd)
 
 
 def user(said: str) -> Json:

@@ -9,6 +9,7 @@ from typing import Any
 
 from foredeck_lab.replay.options import ReplayOptions
 from foredeck_lab.replay_command import replay
+from replay.recordings import write_session
 
 SESSION = "0199cccc-0000-7000-8000-000000000001"
 START_MS = 1_770_000_000_000
@@ -53,14 +54,8 @@ def make_home(
     folder: Path, session: str = SESSION, start_ms: int = START_MS, calls: str = "toolu_"
 ) -> Path:
     """A state folder whose store holds the session; returns it. `calls` begins all call ids."""
-    folder.mkdir(parents=True, exist_ok=True)
-    lines = [{"type": "session", "id": session, "cwd": "/repo"}]
-    for number, message in enumerate(MESSAGES):
-        dated = {**message, "timestamp": start_ms + number * 1000}
-        lines.append({"type": "message", "message": dated})
-    recorded = folder / f"{session}.jsonl"
-    text = "".join(json.dumps(line) + "\n" for line in lines)
-    recorded.write_text(text.replace("toolu_", calls))
+    messages = json.loads(json.dumps(MESSAGES).replace("toolu_", calls))
+    recorded = write_session(folder / f"{session}.jsonl", *messages, id=session, start_ms=start_ms)
     done = replay([recorded], ReplayOptions(prices="claude-opus-4-5"), keep=folder / "kept")
     assert done["total"]["errors"] == 0, done
     return folder / "kept" / session

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from contextlib import closing
 from multiprocessing import active_children
 from pathlib import Path
-from typing import Any
 
 import pytest
 from stored_session import SESSION, make_home
@@ -20,6 +18,7 @@ from foredeck.config import Config
 from foredeck.model.records import AskedDocument
 from foredeck.store.place import open_store
 from foredeck.store.protocol import Batch
+from replay.recordings import START_MS, write_session
 
 TRANSCRIPTS = Path(__file__).parents[3] / "shared" / "transcripts"
 
@@ -68,23 +67,19 @@ def test_a_recorded_file_is_replayed(home: Path, foredeck: Foredeck) -> None:
 
 
 def test_a_long_session_shows_where_something_happened(tmp_path: Path, foredeck: Foredeck) -> None:
-    lines: list[Any] = [{"type": "session", "id": "long", "cwd": "/repo"}]
-    for _ in range(50):
-        for role in ("user", "assistant"):
-            message = {"role": role, "content": "x" * 400, "timestamp": 1000 * len(lines)}
-            lines.append({"type": "message", "message": message})
-    file = tmp_path / "long.jsonl"
-    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    messages = [{"role": role, "content": "x" * 400} for role in ("user", "assistant")] * 50
+    file = write_session(tmp_path / "long.jsonl", *messages, id="long")
     short = foredeck("cost", file)
     assert "No call lost anything, and none was rewritten (--calls shows all 50)." in short
     assert "\n50    " in foredeck("cost", file, "--calls")
-    lines[60]["message"]["timestamp"] += 86_400_000
-    for line in lines[61:]:
-        line["message"]["timestamp"] += 86_400_000
-    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    day_later = [
+        {**message, "timestamp": START_MS + 86_400_000 + number * 1000}
+        for number, message in enumerate(messages)
+    ]
+    write_session(file, *messages[:60], *day_later[60:], id="long")
     late = foredeck("cost", file)
     assert "expiry" in late
-    assert re.search(r"^\d+ +01-0[123] \d\d:", late, re.MULTILINE), "dated: two days"
+    assert re.search(r"^\d+ +02-0[123] \d\d:", late, re.MULTILINE), "dated: two days"
     assert re.search(r"^\d+ further calls lost nothing", late, re.MULTILINE)
 
 

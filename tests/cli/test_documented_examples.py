@@ -39,6 +39,7 @@ from foredeck_lab.replay_command import replay
 from foredeck_xtdb.node import private_node
 from foredeck_xtdb.runtime import Runtime
 from observations.desk import noted
+from replay.recordings import write_session
 from search.sessions import Talk
 
 REPOSITORY = Path(__file__).parents[2]
@@ -116,7 +117,7 @@ EXAMPLES = [
 
 
 def recording(folder: Path) -> list[dict[str, Any]]:
-    """A session of fifteen calls that writes src/main.ts three times, three days ago."""
+    """Messages of a session of fifteen calls that writes src/main.ts three times."""
     config = "".join(f"line {number}\n" for number in range(80))
     program = "export function main() {\n  parse_config();\n}\n"
     messages: list[dict[str, Any]] = [
@@ -136,12 +137,7 @@ def recording(folder: Path) -> list[dict[str, Any]]:
         said = f"Successfully wrote {len(body)} bytes to {folder}/src/main.ts" if body else "ok"
         messages.append(result(id, tool, said))
     messages.append({"role": "assistant", "content": text("Done."), "stopReason": "stop"})
-    begun = int(time.time() * 1000) - 3 * DAY_MS
-    dated = [{**message, "timestamp": begun + at * 1000} for at, message in enumerate(messages)]
-    return [
-        {"type": "session", "id": SESSION, "cwd": str(folder)},
-        *({"type": "message", "message": message} for message in dated),
-    ]
+    return messages
 
 
 @pytest.fixture(scope="module")
@@ -162,14 +158,14 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (app / name).write_text(content)
     (home / "vault").mkdir()
     (home / "vault" / "one.md").write_text("# One\n")
-    lines = "".join(json.dumps(line) + "\n" for line in recording(app))
-    for folder in (".pi/agent/sessions", ".codex/sessions", ".claude/projects/app"):
-        (home / folder).mkdir(parents=True)
-    for name in (".pi/agent/sessions/one.jsonl", "src/app/recorded.jsonl", f"{SESSION}.jsonl"):
-        (home / name).write_text(lines)
-    for name in (".claude/projects/app/one.jsonl", ".codex/sessions/one.jsonl"):
-        (home / name).write_text(lines)
-    (app / "old.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+    begun = int(time.time() * 1000) - 3 * DAY_MS
+    for name in (
+        *(".pi/agent/sessions/one.jsonl", "src/app/recorded.jsonl", f"{SESSION}.jsonl"),
+        *(".claude/projects/app/one.jsonl", ".codex/sessions/one.jsonl"),
+    ):
+        file = home / name
+        write_session(file, *recording(app), id=SESSION, cwd=str(app), start_ms=begun)
+    (app / "old.jsonl.gz").write_bytes(gzip.compress(file.read_bytes()))
     done = replay([home / f"{SESSION}.jsonl"], ReplayOptions(), keep=home / "made")
     assert done["total"]["errors"] == 0, done
     state = home / ".local" / "state" / "foredeck"

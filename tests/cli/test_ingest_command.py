@@ -8,43 +8,22 @@ import pty
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from commands import Foredeck
+from histories.written_histories import ClaudeCode, said, use
 
 SESSION = "5e551011-0000-4000-8000-00000000000c"
 
 
 def claude_lines(session: str = SESSION, question: str = "What is in it?") -> str:
-    common: dict[str, Any] = {"sessionId": session, "cwd": "/repo", "isSidechain": False}
-    call = {
-        "type": "tool_use",
-        "id": f"toolu_{session}",
-        "name": "Bash",
-        "input": {"command": "ls"},
-    }
-    result = {"type": "tool_result", "tool_use_id": f"toolu_{session}", "content": "a.py"}
-    lines = [
-        ("user", {"role": "user", "content": question}),
-        ("assistant", {"role": "assistant", "id": "m", "content": [call]}),
-        ("user", {"role": "user", "content": [result]}),
-        (
-            "assistant",
-            {"role": "assistant", "id": "n", "content": [{"type": "text", "text": "A."}]},
-        ),
-    ]
-    return "".join(
-        json.dumps(
-            {
-                **{"type": type, **common, "uuid": f"u{number}", "message": message},
-                "timestamp": f"2026-02-03T10:00:0{number}.000Z",
-            }
-        )
-        + "\n"
-        for number, (type, message) in enumerate(lines)
-    )
+    history = ClaudeCode(session)
+    history.user(question)
+    history.answer("m", use(f"toolu_{session}", "Bash", command="ls"))
+    history.result(f"toolu_{session}", "a.py")
+    history.answer("n", said("A."))
+    return "".join(json.dumps(line) + "\n" for line in history.lines)
 
 
 @pytest.fixture

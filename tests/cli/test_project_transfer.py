@@ -21,6 +21,7 @@ from foredeck.store.portable.export import ProjectPlace, export_project
 from foredeck.store.portable.importing import import_file
 from foredeck.store.protocol import Batch
 from foredeck.store.store import open_sqlite
+from replay.recordings import text, write_session
 
 SESSION, PRIVATE = "0199cccc-0000-7000-8000-00000000000", "0199dddd-0000-7000-8000-000000000002"
 ELSEWHERE = "0199eeee-0000-7000-8000-000000000003"
@@ -67,32 +68,11 @@ class Machine:
         return json.loads(self.does(*arguments, "--json"))
 
     def ingest(self, session: str, said: str) -> None:
-        lines: list[dict[str, Any]] = [
-            {"type": "session", "version": 3, "id": session, "cwd": str(self.repo)},
-            *(
-                {
-                    "type": "message",
-                    "id": f"{number}",
-                    "parentId": f"{number - 1}" if number > 1 else None,
-                    "timestamp": "2026-05-03T10:00:00.000Z",
-                    "message": message,
-                }
-                for number, message in enumerate(
-                    (
-                        {"role": "user", "content": said, "timestamp": 1},
-                        {
-                            "role": "assistant",
-                            "content": [{"type": "text", "text": "I see."}],
-                            "stopReason": "stop",
-                            "timestamp": 2,
-                        },
-                    ),
-                    start=1,
-                )
-            ),
-        ]
-        file = self.home / f"{session}.jsonl"
-        file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        answer = {"role": "assistant", "content": [text("I see.")], "stopReason": "stop"}
+        messages = ({"role": "user", "content": said}, answer)
+        file = write_session(
+            self.home / f"{session}.jsonl", *messages, id=session, cwd=str(self.repo)
+        )
         self.does("ingest", str(file), "--yes")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,24 +9,15 @@ import pytest
 from commands import Foredeck
 from foredeck.errors import NotFound
 from foredeck_agents.histories.records import TranscriptError
+from replay.recordings import text, write_session
 
-HEADER = '{"type": "session", "id": "s1", "cwd": "/repo"}'
-
-
-def line(role: str, text: str, time_ms: int) -> str:
-    content = [{"type": "text", "text": text}]
-    return json.dumps(
-        {"type": "message", "message": {"role": role, "content": content, "timestamp": time_ms}}
-    )
+QUESTION = {"role": "user", "content": "hello"}
+ANSWER = {"role": "assistant", "content": [text("hi")]}
 
 
 @pytest.fixture
 def session(tmp_path: Path) -> Path:
-    path = tmp_path / "recorded" / "first.jsonl"
-    path.parent.mkdir()
-    lines = [HEADER, line("user", "hello", 1), line("assistant", "hi", 2)]
-    path.write_text("\n".join(lines) + "\n")
-    return path
+    return write_session(tmp_path / "recorded" / "first.jsonl", QUESTION, ANSWER, id="s1")
 
 
 def test_json_is_as_documented(session: Path, foredeck: Foredeck) -> None:
@@ -131,14 +121,9 @@ def test_a_file_that_is_no_text_is_said_in_the_same_way(
 def test_costs_are_in_dollars_and_blank_where_no_price_is_known(
     session: Path, foredeck: Foredeck
 ) -> None:
-    said = {"role": "assistant", "provider": "anthropic", "model": "claude-sonnet-4-5"}
-    content = [{"type": "text", "text": "hi"}]
-    lines = [{"type": "session", "id": "s2", "cwd": "/repo"}]
-    for number in range(2):
-        user = {"role": "user", "content": "x" * 40_000, "timestamp": number * 10 + 1}
-        answer = said | {"content": content, "timestamp": number * 10 + 2}
-        lines += [{"type": "message", "message": message} for message in (user, answer)]
-    (session.parent / "priced.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
+    question = {"role": "user", "content": "x" * 40_000}
+    reply = {**ANSWER, "provider": "anthropic", "model": "claude-sonnet-4-5"}
+    write_session(session.parent / "priced.jsonl", *[question, reply] * 2, id="s2")
     table = foredeck("replay", session.parent).partition("session ")[2]
     rows = {row.split()[0]: row for row in table.splitlines()[1:4]}
     assert [rows[name].count("$") for name in ("first", "priced", "total")] == [0, 2, 2]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +9,12 @@ import pytest
 from written_histories import SESSION, START_MS, ClaudeCode, said, use, write_lines
 
 from commands import Foredeck
-from foredeck.config import Config
 from foredeck.names import find_object
-from foredeck.store.place import open_store
 from foredeck.store.store import Store
 from foredeck.timeline.blame import text_of_version
 from foredeck_agents.histories.ingesting import ingest_files
+from replay.recordings import Recording
+from replay.recordings import call as pi_call
 
 Version = tuple[str, str, str | None]
 
@@ -65,13 +64,6 @@ def history_of_files(repo: str, session: str = SESSION, mark: str = "") -> Claud
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     return tmp_path / "state"
-
-
-@pytest.fixture
-def store(home: Path) -> Iterator[Store]:
-    opened = open_store(Config(home=home))
-    yield opened
-    opened.close()
 
 
 def versions(store: Store, path: str, session: str = SESSION) -> list[Version]:
@@ -194,25 +186,11 @@ def test_files_that_scripts_of_pi_have_written_have_versions(tmp_path: Path, sto
         nested(4, "write", "error", path="c.py", content="never"),
         nested(5, "bash", command="rm c.py"),
     ]
-    script = {"type": "toolCall", "id": "s1", "name": "codemode", "arguments": {"code": "..."}}
-    messages = [
-        {"role": "user", "content": "Work on it."},
-        {"role": "assistant", "content": [script], "stopReason": "toolUse"},
-        {
-            "role": "toolResult",
-            "toolCallId": "s1",
-            "toolName": "codemode",
-            "content": [said("Script completed")],
-            "isError": False,
-            "nestedCalls": {"calls": ran, "complete": True},
-        },
-    ]
-    header = {"type": "session", "version": 3, "id": SESSION, "cwd": "/repo"}
-    entries = [
-        {"type": "message", "id": f"e{n}", "parentId": f"e{n - 1}" if n else None, "message": each}
-        for n, each in enumerate(messages)
-    ]
-    ingest_files(store, [write_lines(tmp_path / "a.jsonl", [header, *entries])])
+    history = Recording()
+    history.assistant(pi_call("s1", "codemode", code="..."), stop="toolUse")
+    nested_calls = {"calls": ran, "complete": True}
+    history.result("s1", "codemode", said("Script completed"), nestedCalls=nested_calls)
+    ingest_files(store, [history.write(tmp_path / "a.jsonl")])
     assert [text for text, *_ in versions(store, "/repo/a.py")] == ["one\ntwo\n", "one\n2\n"]
     assert {name for _, _, name in versions(store, "/repo/a.py")} == {"s1"}
     assert [head.fields["source"]["path"] for head in store.query("file")] == ["/repo/a.py"]

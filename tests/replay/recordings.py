@@ -23,6 +23,19 @@ def call(id: str, tool: str, **arguments: Any) -> dict[str, Any]:
     return {"type": "toolCall", "id": id, "name": tool, "arguments": arguments}
 
 
+def write_session(
+    path: Path, *messages: dict[str, Any], id: str, cwd: str = "/repo", start_ms: int = START_MS
+) -> Path:
+    """A session file of these messages, a second apart where they have no time of their own."""
+    lines: list[dict[str, Any]] = [{"type": "session", "id": id, "cwd": cwd}]
+    for number, message in enumerate(messages):
+        stamp = {"timestamp": start_ms + number * 1000}
+        lines.append({"type": "message", "message": {**stamp, **message}})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
 @dataclass
 class Recording:
     """Builds the lines of a session file, one entry after the other."""

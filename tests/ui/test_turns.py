@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,6 +13,8 @@ from foredeck.accounting.figure import used
 from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.lookup.reader import Reader
+from histories.written_histories import ClaudeCode, Line, said, use, write_lines
+from replay.recordings import write_session
 
 from .conftest import Served, serving
 
@@ -21,53 +22,31 @@ TIDY, READ = "0199aaaa-tidy", "5a1e0000-read"
 BEGAN = datetime(2025, 3, 1, 10, tzinfo=UTC)
 
 
-def _lines() -> Iterator[dict[str, Any]]:
+def _lines() -> list[Line]:
     """A session of Claude Code: asked, thought, edited and failed, each at a time of its own."""
-
-    def line(seconds: int, role: str, content: Any, **message: Any) -> dict[str, Any]:
-        time = (BEGAN + timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")
-        said = {"role": role, "content": content, **message}
-        common = {"sessionId": READ, "cwd": "/repo/tide", "timestamp": time, "version": "2.0.0"}
-        return {"type": role, "uuid": f"u{seconds}", "message": said, **common}
-
-    def answer(seconds: int, id: str, *blocks: dict[str, Any]) -> dict[str, Any]:
-        usage = {"input_tokens": 10, "cache_read_input_tokens": 90, "output_tokens": 7}
-        return line(
-            seconds, "assistant", [*blocks], id=id, model="a-model", type="message", usage=usage
-        )
-
-    def result(seconds: int, id: str, text: str, *, failed: bool = False) -> dict[str, Any]:
-        block = {"type": "tool_result", "tool_use_id": id, "content": text, "is_error": failed}
-        return line(seconds, "user", [block])
-
-    edit = {
-        "file_path": "/repo/tide/a.py",
-        "old_string": "x = 1\ny = 2",
-        "new_string": "x = 1\ny = 3",
-    }
-    yield line(0, "user", "Raise **y**, please")
-    yield answer(
-        4,
-        "m1",
-        {"type": "text", "text": "# Plan\n\n- edit `a.py`"},
-        {"type": "tool_use", "id": "t1", "name": "Edit", "input": edit},
-    )
-    yield result(6, "t1", "The file was updated.")
-    yield answer(
-        9, "m2", {"type": "tool_use", "id": "t2", "name": "Bash", "input": {"command": "make"}}
-    )
-    yield result(39, "t2", "no rule to make", failed=True)
-    yield answer(41, "m3", {"type": "text", "text": "It fails."})
-    yield line(100, "user", "Never mind")
-    yield answer(102, "m4", {"type": "text", "text": "Fine."})
+    history = ClaudeCode(READ, "/repo/tide", version="2.0.0")
+    usage = {"input_tokens": 10, "cache_read_input_tokens": 90, "output_tokens": 7}
+    edit = {"old_string": "x = 1\ny = 2", "new_string": "x = 1\ny = 3"}
+    edit_call = use("t1", "Edit", file_path="/repo/tide/a.py", **edit)
+    history.user("Raise **y**, please")
+    history.answer("m1", said("# Plan\n\n- edit `a.py`"), edit_call, usage=usage)
+    history.result("t1", "The file was updated.")
+    history.answer("m2", use("t2", "Bash", command="make"), usage=usage)
+    history.result("t2", "no rule to make", failed=True)
+    history.answer("m3", said("It fails."), usage=usage)
+    history.user("Never mind")
+    history.answer("m4", said("Fine."), usage=usage)
+    for line, seconds in zip(history.lines, (0, 4, 4, 6, 9, 39, 41, 100, 102), strict=True):
+        time = (BEGAN + timedelta(seconds=seconds)).isoformat()
+        line["timestamp"] = time.replace("+00:00", "Z")
+    return history.lines
 
 
 @pytest.fixture(scope="module")
 def read(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """The inspector over a session that was read from a history."""
     home, folder = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("history")
-    text = "".join(json.dumps(line) + "\n" for line in _lines())
-    (folder / f"{READ}.jsonl").write_text(text)
+    write_lines(folder / f"{READ}.jsonl", _lines())
     assert main(["ingest", str(folder), "--home", str(home)]) == 0
     Reader(Config(home=home)).warm()
     yield from serving(home)
@@ -132,9 +111,7 @@ def test_pis_own_measures_tell_model_and_tools_apart(tmp_path: Path) -> None:
         {"role": "toolResult", **result, "timestamp": began + 39_000, "durationMs": 30_000},
         {"role": "assistant", "content": [], **used, "timestamp": began + 40_000},
     ]
-    lines = [{"type": "session", "id": READ, "cwd": "/repo"}]
-    lines += [{"type": "message", "message": message} for message in messages]
-    (tmp_path / "pi.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write_session(tmp_path / "pi.jsonl", *messages, id=READ)
     assert main(["ingest", str(tmp_path / "pi.jsonl"), "--home", str(tmp_path / "home")]) == 0
     for served in serving(tmp_path / "home"):
         value: Any = served.value(f"/sessions/{READ}.json?view=turns")
