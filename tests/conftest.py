@@ -24,6 +24,7 @@ from foredeck.store.store import Store, open_sqlite
 from hostile.injections import Injections, NoInjections, load_injections
 from patience import be_patient
 from processes import STARTED
+from search.sessions import Searched, searched
 from store.xtdb_node import memory_node, runtime
 
 # Here once for all: imported into each module, each of them would start nodes of its own.
@@ -160,6 +161,19 @@ def make_store(tmp_path: Path) -> Iterator[Callable[[], Store]]:
     numbers = count()
     with ExitStack() as stack:
         yield lambda: stack.enter_context(closing(open_sqlite(tmp_path / f"{next(numbers)}.db")))
+
+
+@pytest.fixture
+def store(make_store: Callable[[], Store]) -> Store:
+    """An empty store."""
+    return make_store()
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Iterator[Searched]:
+    """A store without anything yet, and its index."""
+    with searched(tmp_path / "home") as made:
+        yield made
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from foredeck.hosts.protocol import (
 )
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.sources.tool_calls import apply_edits, edits_of
+from processes import run_program
 
 
 class FileAgent:
@@ -69,6 +69,10 @@ class FileAgent:
         texts = (block.get("text") for block in blocks)
         self.prompt = "\n".join(text for text in texts if isinstance(text, str))
         return answer["call"]
+
+    def hear(self, text: str) -> None:
+        """What the user says before the next answer."""
+        self._say("user", content=text)
 
     def back_to(self, call: int) -> None:
         """`/tree`: goes back to where that call was made."""
@@ -132,13 +136,7 @@ class FileAgent:
 
     def _do(self, tool: str, arguments: dict[str, Any]) -> str:
         if tool == "bash":
-            result = subprocess.run(
-                ["bash", "-c", arguments["command"]],
-                cwd=self.cwd,
-                check=False,
-                capture_output=True,
-                text=True,
-            )
+            result = run_program("bash", "-c", arguments["command"], cwd=self.cwd)
             return result.stdout
         path = self.cwd / arguments["path"]
         if tool == "write":

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 _ENDING_S = 2.0
@@ -14,6 +15,11 @@ _ENDING_S = 2.0
 a moment before it is gone."""
 _GONE_S = 10.0
 """Seconds that killed processes get to be gone: a zombie that nobody reaps never is."""
+
+
+def run_program(*words: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
+    """A program that has ended, with what it printed."""
+    return subprocess.run(words, capture_output=True, text=True, **{"check": False, **options})
 
 
 class StartedProcesses:

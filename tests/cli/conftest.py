@@ -12,3 +12,13 @@ from stored_session import make_home
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A state folder with the stored session."""
     return make_home(tmp_path_factory.mktemp("stored"))
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, which is a project."""
+    folder = tmp_path / "repo"
+    (folder / ".git").mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("FOREDECK_HOME", str(tmp_path / "home"))
+    return folder

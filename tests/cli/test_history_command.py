@@ -19,14 +19,14 @@ from stored_session import FIRST, SECOND, SESSION, START_MS, copy_home
 from commands import Foredeck
 from foredeck.cli.main import main
 from foredeck.model.calls import CallDocument
-from foredeck.model.documents import FileDocument, Provenance, ToolcallDocument, identity_hash
+from foredeck.model.documents import FileDocument, Provenance, ToolcallDocument
 from foredeck.model.identity import hash_text
 from foredeck.model.records import MemberDocument, call_id, member_id
-from foredeck.model.sources import FilesystemSource
 from foredeck.sources.disk import DiskSource
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.store.protocol import Batch, Origin, Token
 from foredeck.store.store import open_sqlite
+from store.documents import file
 
 
 def cat_bytes(home: Path, *arguments: str) -> bytes:
@@ -37,14 +37,8 @@ def cat_bytes(home: Path, *arguments: str) -> bytes:
 
 def add_file(home: Path, filesystem: str, path: str, content: str) -> str:
     """A file of another file system; returns its id."""
-    source = FilesystemSource(filesystemId=filesystem, path=path)
+    document = file(path, content, filesystem)
     with closing(open_sqlite(home / "foredeck.db")) as store:
-        document = FileDocument(
-            id=identity_hash("file", source),
-            source=source,
-            content=content,
-            provenance=Provenance(origin="test", generator="tool"),
-        ).seal()
         store.commit(Batch(puts=[document]))
     return document.id
 
@@ -126,18 +120,11 @@ def test_cat_at_a_version_by_number_session_version_or_token(
 def make_versions_days_apart(home: Path) -> list[str]:
     """A file with a version on each of three days; returns their texts."""
     texts = ["monday\n", "tuesday\n", "wednesday\n"]
-    source = FilesystemSource(filesystemId="f", path="/days.txt")
     with closing(open_sqlite(home / "foredeck.db")) as store:
         for number, content in enumerate(texts):
-            document = FileDocument(
-                id=identity_hash("file", source),
-                source=source,
-                content=content,
-                provenance=Provenance(origin="test", generator="human"),
-            ).seal()
             noon = datetime(2025, 3, 3 + number, 12)
             origin = Origin(Token(f"days-{number}"), int(noon.timestamp() * 1000))
-            store.commit(Batch(puts=[document]), origin=origin)
+            store.commit(Batch(puts=[file("/days.txt", content)]), origin=origin)
     return texts
 
 

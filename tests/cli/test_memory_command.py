@@ -22,14 +22,9 @@ Told = Callable[..., Any]
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "repo"
-    (folder / ".git").mkdir(parents=True)
-    (folder / "a.py").write_text("one = 1\n")
-    (tmp_path / "home").mkdir()
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("FOREDECK_HOME", str(tmp_path / "home"))
-    return folder
+def project(project: Path) -> Path:
+    (project / "a.py").write_text("one = 1\n")
+    return project
 
 
 @pytest.fixture

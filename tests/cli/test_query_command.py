@@ -14,13 +14,13 @@ import pytest
 
 from commands import Foredeck
 from foredeck.cli.main import main
-from foredeck.model.documents import SessionDocument, ToolcallDocument
+from foredeck.model.documents import ToolcallDocument
 from foredeck.model.records import NicknameDocument, TurnDocument, by_foredeck, nickname_id
 from foredeck.model.sources import FilesystemSource
 from foredeck_xtdb.database.adapter import open_xtdb
 from foredeck_xtdb.node import NodeFolder, private_node
 from foredeck_xtdb.runtime import Runtime
-from store.documents import batch, file, note
+from store.documents import batch, file, note, session_wrapper
 
 
 @pytest.fixture(scope="module")
@@ -116,20 +116,13 @@ def test_what_people_ask_for_is_an_attribute(node: NodeFolder, ask: Any) -> None
         for id, tool, status in (("c1", "bash", "ok"), ("c2", "bash", "fail"), ("c3", "ls", "ok"))
     ]
     files = [file("/v/plan.md", file_type="md"), file("/v/gone.py", None, state="deleted")]
-    session = SessionDocument(
-        id="session:s",
-        harness="claude-code",
-        session_id="s",
-        chat_ref="chat:s",
-        system_prompt_ref="system_prompt:s",
-        provenance=by_foredeck(),
-    )
+    wrapper = session_wrapper("s", harness="claude-code")
     names = [
         NicknameDocument(id=nickname_id(name), object=owner)
         for name, owner in (("plan", files[0].id), ("free", None))
     ]
     with closing(open_xtdb(running.url, token=node.token(), namespace="asked")) as store:
-        store.commit(batch(*calls, *files, session.seal(), *(name.seal() for name in names)))
+        store.commit(batch(*calls, *files, wrapper, *(name.seal() for name in names)))
     called = {f.id: f.source.path for f in files if isinstance(f.source, FilesystemSource)}
     found = {}
     for name, (value, _) in ASKED.items():

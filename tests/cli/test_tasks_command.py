@@ -11,15 +11,6 @@ from commands import Foredeck
 from foredeck.cli.main import main
 
 
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, which is a project."""
-    monkeypatch.setenv("FOREDECK_HOME", str(tmp_path / "home"))
-    (tmp_path / "repo").mkdir()
-    monkeypatch.chdir(tmp_path / "repo")
-    return tmp_path / "repo"
-
-
 class Tasks:
     """Runs `foredeck tasks`."""
 

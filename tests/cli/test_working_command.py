@@ -11,15 +11,6 @@ from commands import Foredeck
 from foredeck.store.store import open_sqlite
 
 
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "repo"
-    (folder / ".git").mkdir(parents=True)
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("FOREDECK_HOME", str(tmp_path / "home"))
-    return folder
-
-
 def test_a_section_is_written_and_shown(
     project: Path, monkeypatch: pytest.MonkeyPatch, foredeck: Foredeck
 ) -> None:

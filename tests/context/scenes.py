@@ -7,6 +7,7 @@ from typing import Any
 from context.driver import Host
 from context.messages import Block, assistant, calls, lines, result, thinking, user
 from context.sent import Sent
+from foredeck.hosts.protocol import CommandParams
 
 
 def ask(host: Host, text: str = "Go on.") -> Sent:
@@ -65,3 +66,9 @@ def old_output(host: Host, id: str = "old") -> Sent:
         finish(host)
         sent = ask(host, f"Turn after {id}, {number}")
     return sent
+
+
+def command_text(host: Host, name: str, args: str = "") -> str:
+    """What the user reads who has typed a command."""
+    params = CommandParams(session=host.session, name=name, args=args)
+    return str(host.engine.command(params)["text"])

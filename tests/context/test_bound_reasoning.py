@@ -10,11 +10,10 @@ from context.conftest import NewHost
 from context.driver import MODEL, Host
 from context.heads import Counting
 from context.messages import lines
-from context.scenes import ask, bash, finish, later, think
+from context.scenes import ask, bash, command_text, finish, later, think
 from context.sent import Sent
 from context.test_account import account
 from context.test_ended_turns import seals
-from context.test_reasons import command_text
 from context.test_window import folded
 from foredeck.context.plan.wires import binds_in_every_turn
 

@@ -14,7 +14,7 @@ from context.conftest import NewHost
 from context.driver import START_MS, Host
 from context.messages import assistant, calls, lines, result, user
 from context.noted import Noted
-from context.scenes import ask, bash, context_tool, finish
+from context.scenes import ask, bash, command_text, context_tool, finish
 from context.sent import last, message_text
 from foredeck.context.messages import transcript
 from foredeck.context.messages.items import Item
@@ -24,7 +24,6 @@ from foredeck.context.plan.plan import Plan
 from foredeck.context.summary import NOTHING_LOST, SummaryInput, losses_of, summarise
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import (
-    CommandParams,
     SessionCompactParams,
     SessionCompactResult,
     SessionEventParams,
@@ -246,30 +245,25 @@ def test_the_report_of_a_stretch(snapshot: SnapshotAssertion) -> None:
     assert losses_of(split_turns(items.items[1:], 2), names, summary) == NOTHING_LOST
 
 
-def command(host: Host, arguments: str) -> str:
-    params = CommandParams(session="s", name="compact", args=arguments)
-    return host.engine.command(params)["text"]
-
-
 def test_the_user_sees_what_would_be_lost_and_what_was(host: Host) -> None:
     ask(host, "Why does parse_config fail?")
     bash(host, "c1")
     with pytest.raises(ToolError, match="one turn"):
-        command(host, "--preview")
+        command_text(host, "compact", "--preview")
     finish(host, "Because of load_defaults.")
     ask(host, "Go on.")
-    shown = command(host, "--preview")
+    shown = command_text(host, "compact", "--preview")
     assert shown.startswith("What foredeck would write:\n[foredeck] Turn 1 ")
     assert "Why does parse_config fail?" in shown
     assert "What it does not name:\n" in shown
     with pytest.raises(ToolError, match="--preview shows what a summary would say"):
-        command(host, "")
+        command_text(host, "compact")
     with pytest.raises(ToolError, match="/compact compacts"):
-        command(host, "now")
+        command_text(host, "compact", "now")
     finish(host, "Done.")
     compact(host, "manual", keep=0)
     host.engine.session_event(SessionEventParams(session="s", kind="compact", summary="Short."))
-    said = command(host, "")
+    said = command_text(host, "compact")
     assert re.match(r"@\d+:\nShort\.\n\nWhat it does not name:\nCommands:\n", said)
     assert "- turn 1: load_defaults, parse_config" in said
 

@@ -10,9 +10,8 @@ from syrupy.assertion import SnapshotAssertion
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import lines
-from context.scenes import ask, think
+from context.scenes import ask, command_text, think
 from context.sent import Sent
-from context.test_reasons import command_text
 from context.test_window import folded
 from foredeck.context import wording
 from foredeck.model.call_values import Decision

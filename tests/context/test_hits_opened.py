@@ -40,22 +40,17 @@ KINDS = {
 """A word of each, which stands in nothing else that opening it could show."""
 
 
-class _Talking(FileAgent):
-    def says(self, text: str) -> None:
-        self._say("user", content=text)
-
-
 @pytest.fixture(scope="module")
-def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Talking]:
+def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FileAgent]:
     """A new session of a project in which another one has left something of every kind."""
     home, work = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("work")
     (work / "notes").mkdir()
     (work / "notes" / "birds.md").write_text(f"# Birds\n{LONG}## Night\nA nightjar sings.\n{LONG}")
-    first = _Talking(home, work, "0199aaaa-first")
+    first = FileAgent(home, work, "0199aaaa-first")
     for number in range(40):
-        first.says(f"Question {number}.")
+        first.hear(f"Question {number}.")
         first.answer()
-    first.says("Where does the kingfisher live?")
+    first.hear("Where does the kingfisher live?")
     first.answer()
     (work / "zoo.py").write_text("animal = 'salamander'\n")
     first.read("zoo.py")
@@ -83,14 +78,14 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Talking]:
     )
     session.objects.store.commit(Batch(puts=[noted.seal()]))
     first.close()
-    second = _Talking(home, work, "0199bbbb-second")
+    second = FileAgent(home, work, "0199bbbb-second")
     second.answer()
     Reader(Config(home=home)).warm()
     yield second
     second.close()
 
 
-def asked(agent: _Talking, tool: str, **arguments: object) -> str:
+def asked(agent: FileAgent, tool: str, **arguments: object) -> str:
     params = ToolCallParams(session=agent.session, id="c", tool=tool, input=arguments)
     answer = agent.engine.tool_call(params)
     text = answer["text"] if "text" in answer else answer["content"][0]["text"]  # type: ignore[typeddict-item]
@@ -102,7 +97,7 @@ def type_of(kind: str) -> str:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_activate_opens_it(agent: _Talking, kind: str) -> None:
+def test_activate_opens_it(agent: FileAgent, kind: str) -> None:
     word = KINDS[kind]
     found = asked(agent, "memory-search", query=word, type=type_of(kind))
     title, hit, *_ = found.splitlines()
@@ -114,7 +109,7 @@ def test_activate_opens_it(agent: _Talking, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_cat_opens_it(agent: _Talking, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cat_opens_it(agent: FileAgent, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     word, home = KINDS[kind], str(agent.home)
     assert main(["search", word, "--type", type_of(kind), "--home", home]) == 0
     found = capsys.readouterr().out
@@ -128,7 +123,7 @@ def test_cat_opens_it(agent: _Talking, kind: str, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_inspector_opens_it(agent: _Talking, kind: str) -> None:
+def test_the_inspector_opens_it(agent: FileAgent, kind: str) -> None:
     word = KINDS[kind]
     config = Config(home=agent.home)
     reader = Reader(config)
@@ -142,13 +137,13 @@ def test_the_inspector_opens_it(agent: _Talking, kind: str) -> None:
     assert word in opened
 
 
-def test_a_file_that_was_read_and_written_is_one_hit(agent: _Talking) -> None:
+def test_a_file_that_was_read_and_written_is_one_hit(agent: FileAgent) -> None:
     found = asked(agent, "memory-search", query="nightjar", limit=9)
     assert found.count("birds.md") == 1
     assert "and 1 more of this file" in found
 
 
-def test_what_a_person_reads_of_a_search_names_no_tool_of_the_models(agent: _Talking) -> None:
+def test_what_a_person_reads_of_a_search_names_no_tool_of_the_models(agent: FileAgent) -> None:
     memory = agent.engine.opened.facilities.part(MemorySearch)
     said = memory.for_user("wolverine", 5)[0]
     assert "0199aaaa" in said
@@ -158,7 +153,7 @@ def test_what_a_person_reads_of_a_search_names_no_tool_of_the_models(agent: _Tal
 
 
 def test_memory_is_found_while_it_is_kept_and_by_whom_it_may_be_shown_to(
-    agent: _Talking, capsys: pytest.CaptureFixture[str]
+    agent: FileAgent, capsys: pytest.CaptureFixture[str]
 ) -> None:
     acts = UserActs(agent.engine.opened.session.objects.store, load_user(agent.home))
     entry = acts.add(NewMemory("preference", "Never feed a capybara")).entry

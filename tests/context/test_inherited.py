@@ -10,11 +10,11 @@ import pytest
 from context.driver import Host
 from context.scenes import ask, bash, context_tool, finish
 from context.sent import Sent
+from context.test_compacting import compact
 from foredeck.config import Config
 from foredeck.context.state.handles import asked_graph
 from foredeck.context.state.stored_chat import chat_fields, inherited_turns, render_chat
 from foredeck.errors import ToolError
-from foredeck.hosts.protocol import SessionCompactParams
 from foredeck.model.documents import chat_id, user_object_id
 from foredeck.model.identity import hash_text
 from foredeck.notes.expanding import expand
@@ -127,7 +127,7 @@ def test_a_branch_that_was_left_before_is_no_part_of_a_fork(parent: Host) -> Non
 
 
 def test_a_fork_after_a_compaction_holds_what_that_covers(parent: Host) -> None:
-    compact(parent)
+    parent.compact(compact(parent, "overflow")["summary"], keep=2)
     turn(parent, "four")
     ask(parent)
     fork = parent.fork("copy")
@@ -136,22 +136,6 @@ def test_a_fork_after_a_compaction_holds_what_that_covers(parent: Host) -> None:
     asks = ["Ask one.", "Ask two.", "Ask three.", "And then?", "Ask four.", "Go on.", "Ask five."]
     assert asked(fork) == asks
     fork.close()
-
-
-def compact(host: Host) -> None:
-    """Pi compacts all but the last turn, by foredeck's own summary."""
-    params = SessionCompactParams.model_validate(
-        {
-            "session": host.session,
-            "reason": "overflow",
-            "messages": host.messages[:-2],
-            "tokens": 190_000,
-            "reserve": 16_384,
-            "model": host.model,
-            "time_ms": host.now_ms,
-        }
-    )
-    host.compact(host.engine.compact(params)["summary"], keep=2)
 
 
 def test_a_fork_whose_parent_was_forgotten_says_so(parent: Host) -> None:

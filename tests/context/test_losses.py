@@ -7,10 +7,9 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import lines
-from context.scenes import ask, later, think
+from context.scenes import ask, command_text, later, think
 from context.sent import Sent
 from context.test_account import account
-from context.test_reasons import command_text
 from foredeck.model.calls import CallRecord, LostSum
 
 SEAL = "c2VhbGVk" * 100

@@ -36,13 +36,6 @@ def newest(sent: Sent) -> list[str]:
     return [content] if isinstance(content, str) else [block["text"] for block in content]
 
 
-def test_it_stands_on_the_message_after_a_pause_as_a_block_of_its_own(new_host: NewHost) -> None:
-    assert newest(session(new_host, 30).call()) == [
-        "Go on.",
-        "[foredeck] Now Mon 2026-11-23 09:15 (Europe/Berlin, UTC+01:00).",
-    ]
-
-
 @pytest.mark.parametrize(
     ("zone", "said"),
     [

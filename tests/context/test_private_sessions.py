@@ -9,7 +9,7 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import lines
-from context.scenes import ask, bash, finish, use
+from context.scenes import ask, bash, command_text, finish, use
 from foredeck.config import Config
 from foredeck.engine.engine import Engine
 from foredeck.engine.opened import ALREADY, PRIVATE, TOO_LATE
@@ -38,10 +38,6 @@ def store_of(engine: Engine) -> Store:
 
 def go_private(engine: Engine, session: str) -> str:
     return engine.command(CommandParams(session=session, name="private", args=""))["text"]
-
-
-def typed(host: Host, name: str, args: str = "") -> str:
-    return host.engine.command(CommandParams(session="s", name=name, args=args))["text"]
 
 
 def test_the_flag_makes_new_sessions_private_from_their_first_moment(engine: Engine) -> None:
@@ -95,14 +91,14 @@ def test_its_agent_writes_no_task_and_no_page_of_the_project(
     new_host: NewHost, tmp_path: Path, change: dict[str, str]
 ) -> None:
     host = new_host(cwd=str(tmp_path), disk=True, tools={"tasks": "on"})
-    assert typed(host, "private") == PRIVATE
-    task = typed(host, "tasks", "new Deploy").split()[1]
+    assert command_text(host, "private") == PRIVATE
+    task = command_text(host, "tasks", "new Deploy").split()[1]
     ask(host)
-    listed = typed(host, "tasks")
+    listed = command_text(host, "tasks")
     with pytest.raises(ToolError) as refused:
         host.tool("t1", "task-mutate", **{k: v.format(task=task) for k, v in change.items()})
     assert str(refused.value).startswith(PRIVATE_TASKS)
-    assert typed(host, "tasks") == listed
+    assert command_text(host, "tasks") == listed
     own = {"action": "update_context", "scope": "Thread", "content": "The server moves"}
     assert "Kept in working memory" in host.tool("t2", "task-mutate", **own)["content"][0]["text"]
     claim = host.tool("t3", "task-mutate", action="claim", id=task)

@@ -11,18 +11,11 @@ from syrupy.assertion import SnapshotAssertion
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, lines, user
-from context.scenes import ask, bash, context_tool, finish, later, old_output, outputs
+from context.scenes import ask, bash, command_text, context_tool, finish, later, old_output, outputs
 from context.working import Work
 from foredeck.errors import ToolError
-from foredeck.hosts.protocol import CommandParams
 
 COST = {"input": 3.0, "output": 15.0, "cacheRead": 0.3, "cacheWrite": 3.75}
-
-
-def command_text(host: Host, name: str, args: str = "") -> str:
-    """What the user reads."""
-    params = CommandParams(session=host.session, name=name, args=args)
-    return str(host.engine.command(params)["text"])
 
 
 def paying(new_host: NewHost, **settings: object) -> Host:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 
 from context.messages import lines, user
-from context.scenes import ask, context_tool, finish, later
+from context.scenes import ask, command_text, context_tool, finish, later
 from context.sent import Sent, last
 from context.test_notices import notices
 from context.test_tools import said
 from context.working import Work
 from foredeck.context.state.descriptions import give_nickname, nicknames
-from foredeck.hosts.protocol import CommandParams
 
 TEXT = lines(40)
 
@@ -108,8 +107,7 @@ def test_the_users_list_says_what_is_gone(work: Work) -> None:
     move(work, "a.py", "b.py")
     (work.folder / "c.py").unlink()
     work.notice_changes()
-    params = CommandParams(session="s", name="view", args="")
-    text = str(work.host.engine.command(params)["text"])
+    text = command_text(work.host, "view")
     ends = {line.split()[0]: line.rpartition("  ")[2] for line in text.splitlines()}
     assert (ends["@3"], ends["@5"]) == ("a.py, moved", "c.py, deleted")
 
@@ -119,8 +117,7 @@ def test_a_file_that_has_a_name_keeps_it_when_another_is_renamed_to_it(work: Wor
     work.file("b.py", "short")
     work.read("b.py")
     for handle, name in (("@3", "spec"), ("@5", "plan")):
-        params = CommandParams(session="s", name="name", args=f"{handle} {name}")
-        host.engine.command(params)
+        command_text(host, "name", f"{handle} {name}")
     finish(host)
     move(work, "a.py", "b.py")
     ask(host)
@@ -129,7 +126,7 @@ def test_a_file_that_has_a_name_keeps_it_when_another_is_renamed_to_it(work: Wor
 
 
 def test_naming_is_no_version_for_the_session(work: Work) -> None:
-    work.host.engine.command(CommandParams(session="s", name="name", args="@3 spec"))
+    command_text(work.host, "name", "@3 spec")
     work.host.restart()
     ask(work.host)
     work.read("a.py")

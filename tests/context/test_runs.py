@@ -16,10 +16,9 @@ from context.sent import Sent, as_bytes, last, message_text
 from context.strategies import WINDOWS
 from context.test_machine import LAYOUTS
 from context.test_stand_in_machine import AnySessionWithStandIns
+from context.test_stand_ins import after_pause, texts
 from examples import sessions
 from foredeck.model.quoting import is_run
-
-COLD_S = 10_000
 
 
 def make(new_host: NewHost, **adaptive: object) -> Host:
@@ -34,15 +33,6 @@ def work(host: Host, ids: str) -> Sent:
         sent = bash(host, id)
     finish(host, f"Did {ids}.")
     return sent
-
-
-def go_cold(host: Host, text: str = "Go on.") -> Sent:
-    host.wait(COLD_S)
-    return ask(host, text)
-
-
-def texts(sent: Sent) -> list[str]:
-    return [message_text(message) for message in sent.prompt]
 
 
 def runs(sent: Sent) -> list[str]:
@@ -64,7 +54,7 @@ def test_calls_in_a_row_become_one_text(new_host: NewHost, snapshot: SnapshotAss
         host.add(result(f"t{number}", "bash", output, isError=bool(number)))
         host.call()
     work(host, "xyz")
-    sent = go_cold(host)
+    sent = after_pause(host)
     assert sent.decision.reason == "cold"
     assert sent.decision.call_groups == len(runs(sent)) > 0
     assert "\n---\n".join(texts(sent)) == snapshot
@@ -73,7 +63,7 @@ def test_calls_in_a_row_become_one_text(new_host: NewHost, snapshot: SnapshotAss
 def test_any_of_them_comes_back_by_its_handle(new_host: NewHost) -> None:
     host = make(new_host)
     work(host, "abcdef")
-    [run] = runs(go_cold(host))
+    [run] = runs(after_pause(host))
     handle = next(word for word in run.split() if word.startswith("@"))
     sent = context_tool(host, "x", "activate", handle)
     assert lines(20, "output of a") in last(sent)
@@ -83,7 +73,7 @@ def test_any_of_them_comes_back_by_its_handle(new_host: NewHost) -> None:
 def test_it_can_be_switched_off_and_put_off(new_host: NewHost, after: int) -> None:
     host = make(new_host, fold_runs_after=after)
     work(host, "abcdef")
-    assert runs(go_cold(host)) == []
+    assert runs(after_pause(host)) == []
 
 
 @pytest.mark.parametrize(("api", "leaves"), [("openai-responses", 0), ("anthropic-messages", 1)])
@@ -96,7 +86,7 @@ def test_sealed_reasoning_stays_where_it_cannot_be_left_out(
     for id in "abcdef":
         think(host, id)
     finish(host)
-    sent = go_cold(host)
+    sent = after_pause(host)
     assert len(runs(sent)) == leaves
 
 
@@ -114,7 +104,7 @@ def test_a_turn_long_past_leaves_its_last_words(
 ) -> None:
     host = make(new_host, fold_turns_after=4)
     chat(host, 4)
-    sent = go_cold(host)
+    sent = after_pause(host)
     assert "\n---\n".join(texts(sent)[:4]) == snapshot
     host.restart()
     again = bash(host, "more")
@@ -128,7 +118,7 @@ def test_of_a_turn_long_past_the_newest_commands_are_spelled_out(new_host: NewHo
         bash(host, id)
     finish(host, "Settled.")
     chat(host, 4)
-    heading, older, *newest = runs(go_cold(host))[0].split("\n")
+    heading, older, *newest = runs(after_pause(host))[0].split("\n")
     assert heading.startswith("[foredeck] Turn 1, folded: 5 calls.")
     assert re.fullmatch(r"bash @\d+ @\d+", older)
     assert [line.partition(" ")[2].split()[-1] for line in newest[:3]] == ["c", "d", "e"]
@@ -137,7 +127,7 @@ def test_of_a_turn_long_past_the_newest_commands_are_spelled_out(new_host: NewHo
 def test_it_comes_back_word_for_word(new_host: NewHost) -> None:
     host = make(new_host, fold_turns_after=4)
     chat(host, 4)
-    name = runs(go_cold(host))[0].partition('activate "')[2].partition('"')[0]
+    name = runs(after_pause(host))[0].partition('activate "')[2].partition('"')[0]
     answer = message_text(host.tool("x", "activate", id=name))
     assert "I found part_1 and the rest. " * 20 in answer
     assert "Question 1" in answer
@@ -148,7 +138,7 @@ def test_it_comes_back_word_for_word(new_host: NewHost) -> None:
 def test_what_was_said_can_stay(new_host: NewHost, off: dict[str, object]) -> None:
     host = make(new_host, **{"fold_turns_after": 4, **off})
     chat(host, 4)
-    assert "I found part_1 and the rest. " * 20 in "\n".join(texts(go_cold(host)))
+    assert "I found part_1 and the rest. " * 20 in "\n".join(texts(after_pause(host)))
 
 
 class AnySessionWithRuns(AnySessionWithStandIns):

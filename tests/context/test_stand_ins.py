@@ -11,11 +11,11 @@ from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, calls, lines, result
 from context.noted import Noted
-from context.scenes import ask, finish
+from context.scenes import ask, command_text, finish
 from context.sent import Sent, as_bytes, message_text
 from foredeck.engine.observing import SessionNotes
 from foredeck.errors import ToolError
-from foredeck.hosts.protocol import CommandParams, ToolCallParams
+from foredeck.hosts.protocol import ToolCallParams
 from foredeck.model.observations import MessagePart, ObservationDocument, observation_id
 from foredeck.model.records import by_foredeck
 from foredeck.observations.chunks import ChunkRules
@@ -91,21 +91,6 @@ def test_short_words_of_the_users_stay_and_long_ones_go(new_host: NewHost) -> No
     assert "Only add X." in said[1]
     assert "* the user explained" in said[2]
     assert LONG not in said
-
-
-def test_a_branch_sees_only_its_own_past(worked: tuple[Host, Noted]) -> None:
-    host, _ = worked
-    leaf = host.leaf()
-    after_pause(host)
-    # In the middle of what the second text covers.
-    host.back(12)
-    elsewhere = ask(host, "Another way.")
-    shown = "\n".join(texts(elsewhere))
-    assert "parts 3 and 4" not in shown
-    assert "Part 3 is done." in shown
-    host.go_to(leaf)
-    back = after_pause(host, "And back.")
-    assert "parts 3 and 4" in "\n".join(texts(back))
 
 
 def test_a_reflection_takes_the_place_of_observations_when_that_is_free(
@@ -211,9 +196,8 @@ def observation(
 def test_why_says_when_an_object_left_with_its_chat(worked: tuple[Host, Noted]) -> None:
     host, _ = worked
     after_pause(host)
-    command = CommandParams(session="s", name="why", args="@3")
-    assert "left with the chat around it at call" in host.engine.command(command)["text"]
-    newest = host.engine.command(CommandParams(session="s", name="why", args=""))["text"]
+    assert "left with the chat around it at call" in command_text(host, "why", "@3")
+    newest = command_text(host, "why")
     assert (
         "notes in place of 2 parts of the chat because the provider's cache had expired" in newest
     )

@@ -125,14 +125,6 @@ def test_activate_on_nothing_to_show_says_why(work: Work, content: bytes | None,
     assert said(work.host, "activate", "a.bin") == f"@3 has no content to show: {why}."
 
 
-def test_activate_on_a_listed_file_brings_what_is_there(work: Work) -> None:
-    work.file("a.py", TEXT)
-    ask(work.host)
-    work.run("ls", "a.py", path=".")
-    assert said(work.host, "activate", "a.py") == TEXT
-    assert members(work.host)["active"] >= {entry_of(work.host, "a.py")}
-
-
 @pytest.mark.parametrize(
     "form", ["deep/a.py", "{folder}/deep/a.py", "~/repo/deep/a.py", "@deep/a.py"]
 )

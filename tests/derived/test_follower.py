@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 import stat
 import threading
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -20,15 +19,9 @@ from foredeck.store.erasing import Erasure
 from foredeck.store.protocol import Batch, Origin, Token
 from foredeck.store.store import open_sqlite
 from foredeck_bench.crash.other_acts import contents
-from search.sessions import Searched, Talk, searched
+from search.sessions import Searched, Talk
 from store.documents import file
 from store.sessions import write_sample
-
-
-@pytest.fixture
-def stored(tmp_path: Path) -> Iterator[Searched]:
-    with searched(tmp_path / "home") as made:
-        yield made
 
 
 def caught_up(stored: Searched) -> dict[str, list[tuple[object, ...]]]:

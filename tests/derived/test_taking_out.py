@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -16,16 +16,10 @@ from foredeck.derived.layer import open_layer_file
 from foredeck.model.records import ForgottenDocument, forgotten_id
 from foredeck.store.erasing import erase, erasure_of, plan_forgetting
 from foredeck.store.protocol import Batch
-from search.sessions import Searched, Talk, searched
+from search.sessions import Searched, Talk
 from store.sessions import write_sample
 
 RARE = "kumquat_ledger"
-
-
-@pytest.fixture
-def stored(tmp_path: Path) -> Iterator[Searched]:
-    with searched(tmp_path / "home") as made:
-        yield made
 
 
 def talk(stored: Searched, session: str, own: str) -> None:

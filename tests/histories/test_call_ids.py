@@ -11,7 +11,7 @@ from test_codex import item, meta
 from written_histories import SESSION, ClaudeCode, write_lines
 
 from foredeck.model.documents import ToolcallDocument
-from foredeck.store.store import open_sqlite
+from foredeck.store.store import Store
 from foredeck_agents.histories.ingesting import ingest_files
 from foredeck_agents.histories.recordings import load_recording
 
@@ -75,9 +75,10 @@ def pi(ids: list[tuple[Any, Any]]) -> list[Any]:
 
 @pytest.mark.parametrize("make", [claude_code, codex, pi])
 @pytest.mark.parametrize("ids", sorted(IDS))
-def test_each_result_is_stored_with_its_call(tmp_path: Path, make: Any, ids: str) -> None:
+def test_each_result_is_stored_with_its_call(
+    tmp_path: Path, store: Store, make: Any, ids: str
+) -> None:
     lines = make(IDS[ids])
-    store = open_sqlite(tmp_path / "store.db")
     for read in (lines[:-1], lines):
         ingest_files(store, [write_lines(tmp_path / "a.jsonl", read)])
     found = [store.get(head.id, ToolcallDocument) for head in store.query("toolcall")]
@@ -85,28 +86,29 @@ def test_each_result_is_stored_with_its_call(tmp_path: Path, make: Any, ids: str
     texts = ["out 2", "out 1"] if ids == "swapped" else ["out 1", "out 2"]
     assert made == {*zip(("1", "2"), texts, strict=True)}
     assert len(found) == 2
-    store.close()
     messages = [each.message for each in load_recording(tmp_path / "a.jsonl").messages]
     assert [message["role"] for message in messages[-3:]] == ["assistant", *["toolResult"] * 2]
 
 
-def test_the_output_of_a_local_shell_names_the_item_of_its_call(tmp_path: Path) -> None:
+def test_the_output_of_a_local_shell_names_the_item_of_its_call(
+    tmp_path: Path, store: Store
+) -> None:
     lines = [meta()]
     for number in (1, 2):
         names = {"id": f"lsh_{number}", "call_id": f"c{number}"}
         lines.append(item("local_shell_call", action={"command": [f"{number}"]}, **names))
     for number in (2, 1):
         lines.append(item("local_shell_call_output", id=f"lsh_{number}", output=f"out {number}"))
-    store = open_sqlite(tmp_path / "store.db")
     ingest_files(store, [write_lines(tmp_path / "a.jsonl", lines)])
     found = [store.get(head.id, ToolcallDocument) for head in store.query("toolcall")]
     made = {(tool.id, str(tool.args["command"]), tool.content) for tool in found if tool}
     assert made == {("c1", "['1']", "out 1"), ("c2", "['2']", "out 2")}
-    store.close()
 
 
 @pytest.mark.parametrize("odd", [None, ["a"], {"a": 1}, 7])
-def test_names_and_ids_that_are_no_texts_end_no_reading(tmp_path: Path, odd: Any) -> None:
+def test_names_and_ids_that_are_no_texts_end_no_reading(
+    tmp_path: Path, store: Store, odd: Any
+) -> None:
     lines = pi(IDS["good"])
     lines[2]["message"]["content"][0]["name"] = odd
     lines[2]["message"]["stopReason"] = odd
@@ -115,8 +117,6 @@ def test_names_and_ids_that_are_no_texts_end_no_reading(tmp_path: Path, odd: Any
     file = write_lines(tmp_path / "a.jsonl", lines)
     report = ingest_files(None, [file], dry=True)
     assert (report.skipped, report.tool_calls) == ({}, 2)
-    store = open_sqlite(tmp_path / "store.db")
     assert ingest_files(store, [file]).skipped == {}
     assert len(store.query("toolcall")) == 2
-    store.close()
     assert load_recording(file, branches=True).tool_calls >= 1

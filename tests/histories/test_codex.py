@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from written_histories import START
 
-from foredeck.store.store import open_sqlite
+from foredeck.store.store import Store
 from foredeck_agents.histories.codex import read_codex
 from foredeck_agents.histories.ingesting import ingest_files
 from foredeck_agents.histories.lines import Lines
@@ -175,10 +175,11 @@ STATE = {"record_type": "state"}
     ],
     ids=["bare", "headless", "today, headless", "whole", "pretty", "list", "lines", "spread"],
 )
-def test_rollouts_in_earlier_forms_are_read(tmp_path: Path, text: str, id: str) -> None:
+def test_rollouts_in_earlier_forms_are_read(
+    tmp_path: Path, store: Store, text: str, id: str
+) -> None:
     name = "rollout-2025-06-01T10-00-00-0199c0de-0000-7000-8000-00000000000f.json"
     (tmp_path / name).write_text(text)
-    store = open_sqlite(tmp_path / "store.db")
     report = ingest_files(store, history_files([tmp_path]))
     assert (report.new, report.messages, report.tool_calls) == (1, 3, 1)
     assert (report.unreadable, report.damaged) == ({}, {})
@@ -187,7 +188,6 @@ def test_rollouts_in_earlier_forms_are_read(tmp_path: Path, text: str, id: str) 
     assert call.fields["tool"] == "shell"
     again = ingest_files(store, history_files([tmp_path]))
     assert (again.new, again.unchanged) == (0, 1)
-    store.close()
 
 
 @pytest.mark.parametrize(
@@ -210,17 +210,15 @@ CODEX = Path(__file__).parents[3] / "shared" / "history-codex"
 
 
 @pytest.mark.skipif(not CODEX.is_dir(), reason="no rollouts in ../shared/history-codex")
-def test_recorded_rollouts_are_read_without_a_loss(tmp_path: Path) -> None:
+def test_recorded_rollouts_are_read_without_a_loss(store: Store) -> None:
     files = sorted(CODEX.glob("*.jsonl"))
     lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
     kinds = [line["payload"].get("type") for line in lines if line["type"] == "response_item"]
-    store = open_sqlite(tmp_path / "store.db")
     report = ingest_files(store, files)
     assert (report.new, report.skipped, report.unreadable) == (len(files), {}, {})
     assert report.tool_calls == kinds.count("function_call_output")
     for head in store.query("session"):
         assert head.fields["started_by"]
-    store.close()
 
 
 def test_an_answer_has_the_tokens_that_are_counted_once_its_tools_have_run() -> None:

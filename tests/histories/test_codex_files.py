@@ -5,7 +5,6 @@ patch says of the text before it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,6 @@ from test_files import Version, versions
 from written_histories import write_lines
 
 from commands import Foredeck
-from foredeck.config import Config
-from foredeck.store.place import open_store
 from foredeck.store.store import Store
 from foredeck_agents.histories.ingesting import ingest_files
 from foredeck_agents.histories.tools import patched, patches_in, unpatched
@@ -26,13 +23,6 @@ SHOWN = "Chunk ID: a1\nWall time: 0.1 seconds\nProcess exited with code {}\nOutp
 UPDATE = "*** Begin Patch\n*** Update File: {}\n@@\n{}\n*** End Patch"
 ADD = "*** Begin Patch\n*** Add File: {}\n{}\n*** End Patch"
 TWO = " one\n-two\n+2"
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = open_store(Config(home=tmp_path / "state"))
-    yield opened
-    opened.close()
 
 
 def ran(command: str, shown: str = "", code: int = 0) -> tuple[dict[str, Any], str]:

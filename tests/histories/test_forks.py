@@ -4,7 +4,6 @@ session and a subagent's file repeat those that they go on from.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +20,6 @@ from foredeck_agents.histories.ingesting import ingest_files
 from foredeck_agents.histories.recordings import load_recording
 
 FIRST, SECOND, THIRD = (f"0199aaaa-0000-7000-8000-00000000000{n}" for n in "123")
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = open_store(Config(home=tmp_path / "state"))
-    yield opened
-    opened.close()
 
 
 def calls_in(tmp_path: Path, foredeck: Foredeck, *files: Path) -> int:

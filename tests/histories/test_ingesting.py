@@ -35,13 +35,6 @@ from foredeck.store.store import Store, open_sqlite
 from foredeck_agents.histories.ingesting import Report, ingest_files
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = open_sqlite(tmp_path / "store.db")
-    yield opened
-    opened.close()
-
-
 def file_bytes(history: ClaudeCode) -> bytes:
     return "".join(json.dumps(line) + "\n" for line in history.lines).encode()
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from written_histories import START_MS, write_lines
 
 from commands import Foredeck
@@ -67,13 +65,6 @@ LINES = [
     entry(10, result("three")),
     entry(11, answer("Done.")),
 ]
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = open_sqlite(tmp_path / "home" / "foredeck.db")
-    yield opened
-    opened.close()
 
 
 def test_all_branches_are_read(tmp_path: Path, store: Store) -> None:
@@ -139,7 +130,7 @@ def test_a_session_that_was_read_in_goes_on_with_foredeck(tmp_path: Path, store:
     whole += [entry(14, result("four")), entry(15, answer("All done."))]
     file = write_lines(tmp_path / "whole.jsonl", whole)
     ingest_files(store, [begun])
-    assert play(tmp_path / "home", file) == play(tmp_path / "fresh", file)
+    assert play(tmp_path / "state", file) == play(tmp_path / "fresh", file)
     turns = store.query("turn", {"session": PI_SESSION})
     answers = [head.fields["assistant"] for head in turns]
     assert len(answers) == len(set(answers)) == 6  # the last one was never in a list
@@ -151,7 +142,7 @@ def test_a_session_that_was_read_in_goes_on_with_foredeck(tmp_path: Path, store:
 
 def test_a_session_that_was_forgotten_is_not_read_again(tmp_path: Path, foredeck: Foredeck) -> None:
     file = write_lines(tmp_path / "a.jsonl", LINES)
-    home = ["--home", str(tmp_path / "home")]
+    home = ["--home", str(tmp_path / "state")]
     foredeck("ingest", file, *home)
     foredeck("forget", PI_SESSION, "--yes", *home)
     report = foredeck.json("ingest", file, *home)

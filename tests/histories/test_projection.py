@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -23,6 +22,7 @@ from foredeck_agents.histories.records import HistoryMessage, RecordedCall, Tran
 from foredeck_lab.replay.options import ReplayOptions
 from foredeck_lab.replay.pi import plain_prompts
 from foredeck_lab.replay.replayed_session import ReplayedSession
+from processes import run_program
 from replay.recordings import Recording, call, everything, text
 
 Entry = dict[str, Any]
@@ -145,9 +145,7 @@ def pis(files: dict[str, Path], checkout: Path) -> dict[str, Shown]:
     pi = checkout / "node_modules/@earendil-works/pi-coding-agent/dist/index.js"
     if not pi.exists():
         pytest.skip("Pi is not installed: run scripts/setup")
-    ran = subprocess.run(
-        [node, SCRIPT, pi, *files.values()], check=True, capture_output=True, text=True
-    )
+    ran = run_program(node, SCRIPT, pi, *files.values(), check=True)
     return {
         name: json.loads(line)
         for name, line in zip(files, ran.stdout.strip().split("\n"), strict=True)

@@ -47,7 +47,7 @@ def folder(tmp_path: Path) -> Path:
     agent.answer()
     agent.close()
     secret = _Private(tmp_path / "home", work, "0199bbbb")
-    secret.paste(PASTED)
+    secret.hear(PASTED)
     secret.answer()
     secret.call("bash", command="echo secret_word")
     secret.answer()
@@ -56,15 +56,7 @@ def folder(tmp_path: Path) -> Path:
     return work
 
 
-class _Talking(FileAgent):
-    """An agent whose user says something."""
-
-    def paste(self, text: str) -> None:
-        """What the user says before the next answer."""
-        self._say("user", content=text)
-
-
-class _Private(_Talking):
+class _Private(FileAgent):
     """An agent whose session keeps to itself what is said in it."""
 
     def open(self) -> None:
@@ -225,8 +217,8 @@ async def test_what_is_wrong_with_arguments_is_said_in_words(folder: Path) -> No
 def test_half_a_character_is_no_reason_to_be_silent(folder: Path) -> None:
     """Half of an emoji, as an editor in JavaScript cuts it, in what is asked and in what is
     stored."""
-    agent = _Talking(folder.parent / "home", folder, "0199cccc")
-    agent.paste("half_a_smile \ud83d")
+    agent = FileAgent(folder.parent / "home", folder, "0199cccc")
+    agent.hear("half_a_smile \ud83d")
     agent.answer()
     agent.close()
     begun = {"protocolVersion": "2025-06-18", "capabilities": {}}

@@ -13,16 +13,13 @@ from foredeck.memory.trust import User, session_statement
 from foredeck.memory.user_acts import UserActs
 from foredeck.model.documents import (
     Provenance,
-    SessionDocument,
-    chat_id,
-    session_object_id,
-    system_prompt_id,
 )
 from foredeck.model.messages import store_message
 from foredeck.model.records import ExtractionDocument, TurnDocument, extraction_id, turn_id
 from foredeck.store.clock import DAY_MS
 from foredeck.store.protocol import Batch
 from foredeck.store.store import Store
+from store.documents import session_wrapper
 
 START_MS = 1_777_777_200_000
 OWN, PRIVATE, SUBAGENT, IMPORTED = "own", "private", "subagent", "imported"
@@ -75,18 +72,11 @@ class Table:
         blobs: dict[str, bytes] = {}
         said = store_message({"role": "user", "content": f"I prefer tabs, in {session}"}, blobs)
         by = Provenance(origin=session, generator="system")
-        wrapper = SessionDocument(
-            id=session_object_id(session),
-            session_id=session,
-            chat_ref=chat_id(session),
-            system_prompt_ref=system_prompt_id(session),
-            started_by=started_by,
-            begun_by=None if user is None else user.vouch(session_statement(session)),
-            private=private,
-            provenance=by,
-        )
+        begun_by = None if user is None else user.vouch(session_statement(session))
+        fields = {"started_by": started_by, "private": private, "provenance": by}
+        wrapper = session_wrapper(session, begun_by=begun_by, **fields)
         turn = TurnDocument(id=turn_id(session, 1), session=session, user=said, provenance=by)
-        self.store.commit(Batch([wrapper.seal(), turn.seal()], blobs))
+        self.store.commit(Batch([wrapper, turn.seal()], blobs))
 
     def replace(self, id: str, by: NewMemory) -> ExtractionResult:
         """A model has read something out that says the contrary of an entry."""

@@ -37,6 +37,7 @@ from foredeck.sources.snapshots import link_move
 from foredeck.store.protocol import Batch, Token
 from foredeck.store.store import Store, open_sqlite
 from foredeck_xtdb.node import NodeFolder
+from store.documents import file
 from store.journaled import Machine, delivered, new_namespace, server_link
 
 from .reference_graph import PlainFile, PlainGraph
@@ -78,14 +79,8 @@ def id_of(path: str) -> str:
 
 
 def document(path: str, text: str | None) -> FileDocument:
-    return FileDocument(
-        id=id_of(path),
-        source=source(path),
-        content=text,
-        file_type=path.rpartition(".")[2],
-        state="deleted" if text is None else "text",
-        provenance=PROVENANCE.model_copy(deep=True),
-    ).seal()
+    state = "deleted" if text is None else "text"
+    return file(path, text, file_type=path.rpartition(".")[2], state=state)
 
 
 @dataclass

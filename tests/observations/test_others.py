@@ -5,19 +5,13 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from foredeck.model.documents import (
-    Provenance,
-    SessionDocument,
-    chat_id,
-    session_object_id,
-    system_prompt_id,
-)
 from foredeck.observations.keeping import delete
 from foredeck.observations.reading import BLOCK_CHARS, OtherSessionsSection
 from foredeck.store.protocol import Batch
 from foredeck.store.store import Store
 from observations.chat import rounds
 from observations.desk import CLOCK, MODE, block, keeper, kept, observer, pick
+from store.documents import session_wrapper
 
 
 def note(store: Store, session: str, *notes: str, project: str = "p", later_ms: int = 0) -> None:
@@ -58,15 +52,7 @@ def test_the_block_is_bounded_and_the_newest_stay(store: Store) -> None:
 
 def test_what_was_deleted_or_is_private_is_not_shown(store: Store) -> None:
     note(store, "secret", "high decision: User wants it hidden")
-    private = SessionDocument(
-        id=session_object_id("secret"),
-        session_id="secret",
-        chat_ref=chat_id("secret"),
-        system_prompt_ref=system_prompt_id("secret"),
-        private=True,
-        provenance=Provenance(origin="test", generator="system"),
-    )
-    store.commit(Batch(puts=[private.seal()]))
+    store.commit(Batch(puts=[session_wrapper("secret", private=True)]))
     note(store, "other", "high decision: User wants c0")
     delete(store, kept(store, "other")[0].id, "ann")
     assert shown(store, "mine") == ""

@@ -10,22 +10,18 @@ from typing import Any
 
 from foredeck.derived.follower import Follower
 from foredeck.model.documents import (
-    FileDocument,
     Provenance,
-    SessionDocument,
     ToolcallDocument,
     chat_id,
-    identity_hash,
-    session_object_id,
-    system_prompt_id,
 )
 from foredeck.model.messages import pack, store_message
-from foredeck.model.records import MemberDocument, TurnDocument, VersionRef, member_id
-from foredeck.model.sources import FilesystemSource
+from foredeck.model.records import MemberDocument, TurnDocument, member_id
 from foredeck.search.index import Filters, SearchIndex
 from foredeck.search.searching import SearchResult, search
 from foredeck.store.protocol import Batch
 from foredeck.store.store import Store, open_sqlite
+from store.documents import file, session_wrapper
+from store.sessions import ref_of
 
 START_MS = 1_770_000_000_000
 DAY_MS = 86_400_000
@@ -42,15 +38,7 @@ class Talk:
     turns: int = 0
 
     def __post_init__(self) -> None:
-        head = SessionDocument(
-            id=session_object_id(self.id),
-            session_id=self.id,
-            chat_ref=chat_id(self.id),
-            system_prompt_ref=system_prompt_id(self.id),
-            cwd=self.cwd,
-            provenance=TEST,
-        )
-        self.store.commit(Batch(puts=[head.seal()]))
+        self.store.commit(Batch(puts=[session_wrapper(self.id, cwd=self.cwd)]))
 
     def say(
         self, user: str = "", assistant: str = "", thinking: str = "", time_ms: int = START_MS
@@ -107,25 +95,14 @@ class Talk:
     def meet(self, path: str, content: str) -> str:
         """A version of a file that the session has in its index; returns the file's id."""
         self.turns += 1
-        source = FilesystemSource(filesystemId="test", path=path)
-        document = FileDocument(
-            id=identity_hash("file", source), source=source, content=content, provenance=TEST
-        ).seal()
-        pin = VersionRef(
-            object=document.id,
-            version=1,
-            token="self",
-            content_hash=document.content_hash,
-            text_hash=document.text_hash,
-            metadata_view_hash=document.metadata_view_hash,
-        )
+        document = file(path, content, "test")
         member = MemberDocument(
             id=member_id(self.id, self.turns),
             session=self.id,
             ordinal=self.turns,
             object=document.id,
             object_type="file",
-            version_ref=pin,
+            version_ref=ref_of(document),
         ).seal()
         self.store.commit(Batch(puts=[document, member]))
         return document.id

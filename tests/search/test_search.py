@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,13 +12,7 @@ from foredeck.model.records import TurnDocument
 from foredeck.search.searching import search
 from foredeck.sources.snapshots import AT_MS
 from foredeck.store.protocol import Batch
-from search.sessions import DAY_MS, START_MS, Searched, Talk, searched
-
-
-@pytest.fixture
-def stored(tmp_path: Path) -> Iterator[Searched]:
-    with searched(tmp_path) as made:
-        yield made
+from search.sessions import DAY_MS, START_MS, Searched, Talk
 
 
 def test_messages_calls_files_and_thinking_are_found(stored: Searched) -> None:

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from work_folder import Work
 
-from foredeck.store.store import Store, open_sqlite
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    store = open_sqlite(tmp_path / "store.db")
-    yield store
-    store.close()
+from foredeck.store.store import Store
 
 
 @pytest.fixture

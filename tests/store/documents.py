@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from foredeck.model.documents import Document, FileDocument, Provenance
+from foredeck.model.documents import (
+    Document,
+    FileDocument,
+    Provenance,
+    SessionDocument,
+    chat_id,
+    session_object_id,
+    system_prompt_id,
+)
 from foredeck.model.documents import identity_hash as identity
 from foredeck.model.sources import FilesystemSource, GitSource
 from foredeck.store.protocol import Batch
@@ -67,6 +75,13 @@ def file(
     return FileDocument(
         id=identity("file", source), source=source, content=content, provenance=PROVENANCE, **fields
     ).seal()
+
+
+def session_wrapper(id: str, **fields: Any) -> SessionDocument:
+    """The wrapper of a session."""
+    refs = {"chat_ref": chat_id(id), "system_prompt_ref": system_prompt_id(id)}
+    own = {"id": session_object_id(id), "session_id": id, "provenance": PROVENANCE}
+    return SessionDocument(**{**own, **refs, **fields}).seal()
 
 
 def foreign_file(content: str | None = "text") -> FileDocument:

@@ -11,7 +11,6 @@ from foredeck.model.documents import (
     Document,
     FileDocument,
     Provenance,
-    SessionDocument,
     SystemPromptDocument,
     ToolcallDocument,
     chat_id,
@@ -32,7 +31,7 @@ from foredeck.store.portable.export import export_session
 from foredeck.store.protocol import Batch, Token
 from foredeck.store.store import Store
 
-from .documents import PROVENANCE, file
+from .documents import PROVENANCE, file, session_wrapper
 
 LONG = "a long line of output\n" * 60
 AWKWARD_TEXT = "\0 \u2028 \U0001f600 \ud83d end " * 80
@@ -74,16 +73,8 @@ class SampleSession:
             provenance=origin,
         ).seal()
         chat = ChatDocument(id=chat_id(self.id), session_ref=own, provenance=origin).seal()
-        wrapper = SessionDocument(
-            id=session_object_id(self.id),
-            session_id=self.id,
-            chat_ref=chat.id,
-            system_prompt_ref=prompt.id,
-            cwd="/repo",
-            host_file="/sessions/one.jsonl",
-            parent_session=self.parent,
-            provenance=origin,
-        ).seal()
+        fields = {"cwd": "/repo", "host_file": "/sessions/one.jsonl", "provenance": origin}
+        wrapper = session_wrapper(self.id, parent_session=self.parent, **fields)
         puts = [wrapper, prompt, chat, self.member(prompt), self.member(chat)]
         return self.store.commit(Batch(puts=puts))
 

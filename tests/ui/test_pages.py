@@ -11,7 +11,6 @@ from starlette.requests import Request
 
 from foredeck.config import Config, load_config
 from foredeck.lookup.reader import Reader
-from foredeck.model.documents import Provenance, SessionDocument, chat_id, session_object_id
 from foredeck.store.place import open_store
 from foredeck.store.protocol import Batch
 from foredeck.tasks.board import Actor
@@ -19,6 +18,7 @@ from foredeck.tasks.work import NewTask, TaskWork
 from foredeck_inspector.pages import Asked, link
 from foredeck_inspector.views.overview import overview_page
 from foredeck_inspector.work import Work
+from store.documents import session_wrapper
 
 from .conftest import Served
 
@@ -269,18 +269,7 @@ def test_worktrees_are_listed_with_their_project(tmp_path: Path) -> None:
     config = Config(home=tmp_path)
     folders = {"a": "/p/app", "b": "/p/app/.worktrees/fix", "c": "/p/other"}
     with closing(open_store(config)) as store:
-        documents = [
-            SessionDocument(
-                id=session_object_id(name),
-                session_id=name,
-                chat_ref=chat_id(name),
-                system_prompt_ref="",
-                cwd=folder,
-                provenance=Provenance(origin="test", generator="system"),
-            ).seal()
-            for name, folder in folders.items()
-        ]
-        store.commit(Batch(puts=[*documents]))
+        store.commit(Batch([session_wrapper(name, cwd=folder) for name, folder in folders.items()]))
         reader = Reader(config)
 
         def overview(query: str) -> Any:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -27,12 +26,6 @@ CALLS = (
     ("bash", {"command": "git commit -qm 'Say b'"}, "", False),
     ("bash", {"command": "ls"}, "a.py", False),
 )
-
-
-@pytest.fixture
-def stored(tmp_path: Path) -> Iterator[Searched]:
-    with searched(tmp_path / "home") as made:
-        yield made
 
 
 def layer_of(stored: Searched, *sessions: str) -> list[FinishedWork]:
