@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from processes import run_program
+
 HARNESS = "foredeck_bench"
 
 
 def run_without_harness(code: str) -> subprocess.CompletedProcess[str]:
     """Run Python code where the harness cannot be imported, as in an installed package."""
     hidden = f"import sys; sys.modules[{HARNESS!r}] = None; {code}"
-    return subprocess.run(
-        [sys.executable, "-c", hidden], capture_output=True, text=True, timeout=120, check=False
-    )
+    return run_program(sys.executable, "-c", hidden, timeout=120)
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -43,9 +43,7 @@ def test_the_wheel_leaves_the_harness_out(checkout: Path, tmp_path: Path) -> Non
     project = tomllib.loads((checkout / "pyproject.toml").read_text())
     assert project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"][0] == "python/foredeck"
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(tmp_path)]
-    built = subprocess.run(
-        [*pip, str(checkout)], capture_output=True, text=True, timeout=280, check=False
-    )
+    built = run_program(*pip, str(checkout), timeout=280)
     if built.returncode != 0:
         pytest.skip("hatchling, which makes the wheel, cannot be had here")
     (wheel,) = tmp_path.glob("*.whl")

@@ -25,6 +25,7 @@ from foredeck_bench.scripted.pi_process import (
 from foredeck_bench.twin.script import Step, ToolCall, call
 from foredeck_bench.twin.server import ScriptedModel
 from pi_runs import twin_record
+from processes import run_program
 
 TURN_S = 300
 Json = dict[str, Any]
@@ -158,13 +159,10 @@ class Bench:
     def _run(
         self, command: Sequence[str], variables: dict[str, str]
     ) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            command,
+        return run_program(
+            *command,
             cwd=self.folder,
             env={**self.environment, **variables},
             stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
             timeout=TURN_S,
-            check=False,
         )

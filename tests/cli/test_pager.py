@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from command_screen import FOREDECK, Screen
+
+from processes import run_program
 
 MARKS = "sed s/^/|/"
 """A pager whose screen tells what went through it."""
@@ -64,9 +65,7 @@ def test_nothing_else_does(home: Path, command: list[str], environment: dict[str
 
 def test_nothing_is_paged_in_a_pipe(home: Path) -> None:
     environment = {**os.environ, "PAGER": MARKS, "FOREDECK_HOME": str(home)}
-    text = subprocess.run(
-        [FOREDECK, *LONG], env=environment, capture_output=True, text=True, check=True
-    ).stdout
+    text = run_program(FOREDECK, *LONG, env=environment, check=True).stdout
     assert "--- 1 user" in text
     assert "\n|" not in text
 

@@ -24,6 +24,7 @@ from foredeck.store.at_work import EngineAtWork
 from foredeck.store.place import open_store
 from foredeck.tasks.board import Actor
 from foredeck.tasks.work import NewTask, TaskWork
+from processes import run_program
 
 HOST = """
 import subprocess, sys
@@ -83,12 +84,8 @@ def in_a_terminal(command: list[str]) -> int:
     ],
 )
 def test_an_agents_shell_is_refused_whatever_it_drops(home: Path, command: str) -> None:
-    said = subprocess.run(
-        [sys.executable, "-c", HOST, str(home), command],
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        check=True,
+    said = run_program(
+        sys.executable, "-c", HOST, str(home), command, stdin=subprocess.DEVNULL, check=True
     )
     assert said.stdout.strip() == "2"
     assert is_stored(home)

@@ -18,6 +18,7 @@ from commands import Foredeck
 from foredeck_agents.proxy.agents import run_through, upstreams
 from foredeck_bench.twin.script import Text, call
 from foredeck_bench.twin.server import ScriptedModel
+from processes import run_program
 from proxy.agents import LONG, TOOLS, in_folder, prompts
 from proxy.proxied import ProxiedAgent
 
@@ -34,26 +35,21 @@ def _environment(home: Path) -> dict[str, str]:
 
 
 def test_a_command_gets_the_addresses_and_gives_its_exit_code(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [*FOREDECK, "--", sys.executable, "-c", SHOW],
+    done = run_program(
+        *FOREDECK,
+        "--",
+        sys.executable,
+        "-c",
+        SHOW,
         env=_environment(tmp_path / "home"),
         cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 7
     assert "came through" in done.stderr
     given = json.loads(done.stdout)
     assert set(given) == {"ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "OPENAI_API_BASE"}
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{43}/anthropic", given["ANTHROPIC_BASE_URL"])
-    done = subprocess.run(
-        [*FOREDECK, "--", "no-such-agent"],
-        env=_environment(tmp_path / "home"),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_program(*FOREDECK, "--", "no-such-agent", env=_environment(tmp_path / "home"))
     assert done.returncode == 127
     assert done.stderr == "foredeck: no-such-agent was not found: is it installed, and in PATH?\n"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 from foredeck_bench.clients.__main__ import compared, run_scene
 from foredeck_bench.clients.agents import CLIENTS, KEY, Client, Played, Story, UserTurn
 from foredeck_bench.twin.script import ModelRequest, Step, StepResult, call
+from processes import run_program
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
 
@@ -77,12 +77,8 @@ def test_a_session_costs_less_and_the_agent_sees_nothing_of_it(
 
     home = {**os.environ, "FOREDECK_HOME": str(tmp_path / "home of proxied" / "foredeck")}
     command = [sys.executable, "-m", "foredeck.cli.main"]
-    history = subprocess.run(
-        [*command, "history", str(tmp_path / "proxied" / "part_7.py")],
-        env=home,
-        capture_output=True,
-        text=True,
-        check=True,
+    history = run_program(
+        *command, "history", str(tmp_path / "proxied" / "part_7.py"), env=home, check=True
     ).stdout
     assert len([line for line in history.splitlines() if line[:1].isdigit()]) >= 2
     files = [f for f in (tmp_path / "home of proxied" / "foredeck").rglob("*") if f.is_file()]

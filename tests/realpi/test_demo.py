@@ -22,6 +22,7 @@ from foredeck_bench.scripted.pi_process import VERSIONS, checkout_pi
 from foredeck_xtdb.database.adapter import open_xtdb
 from foredeck_xtdb.node import own_node_folder, start, stop
 from foredeck_xtdb.runtime import Runtime
+from processes import run_program
 
 PATIENT = {"FOREDECK_TEST_CONSTANTS": "1", "FOREDECK_XTDB__TIMEOUT_MS": "60000"}
 """A node that is slow is none that is away."""
@@ -33,13 +34,10 @@ def run_demo(checkout: Path, scratch: Path, **environment: str) -> subprocess.Co
         pytest.skip(f"Pi {VERSIONS[0]} is not installed: run scripts/setup")
     scratch.mkdir()
     base = {"PATH": os.environ["PATH"], "TMPDIR": str(scratch), "HOME": str(scratch)}
-    return subprocess.run(
-        [checkout / "scripts" / "demo"],
+    return run_program(
+        checkout / "scripts" / "demo",
         stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
         env={**base, **environment, **PATIENT},
-        check=False,
     )
 
 
@@ -162,9 +160,7 @@ def test_the_sample_fails_until_it_is_mended(tmp_path: Path) -> None:
 
     def tests_of_the_sample() -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-B", "-m", "unittest"]
-        return subprocess.run(
-            command, cwd=tmp_path / "repo", capture_output=True, text=True, check=False
-        )
+        return run_program(*command, cwd=tmp_path / "repo")
 
     assert "FAILED (failures=2)" in tests_of_the_sample().stderr
     pricing = tmp_path / "repo" / "stocktake" / "pricing.py"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import time
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from faults import hostile, wait_for_count
 from foredeck_bench.twin.script import call
 from harness import Asked, Pi
 from observed import results, session_of, stored
+from processes import run_program
 
 PLAN = "# Plan\n\nfirst\nsecond\nthird\n" + "".join(f"step {n} of many\n" for n in range(20))
 """Long enough for git to know it again under another name."""
@@ -20,9 +20,7 @@ PLAN = "# Plan\n\nfirst\nsecond\nthird\n" + "".join(f"step {n} of many\n" for n 
 
 def git(pi: Pi, *arguments: str) -> str:
     who = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
-    done = subprocess.run(
-        ["git", *who, *arguments], cwd=pi.repo, check=True, capture_output=True, text=True
-    )
+    done = run_program("git", *who, *arguments, cwd=pi.repo, check=True)
     return done.stdout.strip()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -17,6 +16,7 @@ from foredeck_bench.twin.script import call
 from harness import TEXT, Asked, Pi
 from observed import answered, assert_stable, calls_of, notified, results, session_of, stored
 from patience import ENOUGH_S
+from processes import run_program
 
 
 def test_a_session_deleted_in_pi_is_offered_and_forgotten(pi: Pi, asked: Asked) -> None:
@@ -70,9 +70,7 @@ def test_a_session_is_not_forgotten_while_pi_has_it_open(pi: Pi) -> None:
         assert "is for you only" in results(model.requests[-1])[-1]
         with stored(pi) as store:
             session = session_of(store)
-        beside = subprocess.run(
-            forget_it(session).split(), capture_output=True, text=True, start_new_session=True
-        )
+        beside = run_program(*forget_it(session).split(), start_new_session=True)
         assert (beside.returncode, "no terminal" in beside.stderr) == (2, True)
         rpc.prompt("go on")
     assert_stable(answered(model))

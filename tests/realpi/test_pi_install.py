@@ -23,6 +23,7 @@ from foredeck_bench.twin.script import call
 from foredeck_bench.twin.server import ScriptedModel
 from harness import Pi, both_versions
 from observed import calls_of, last_result, notified, stored
+from processes import run_program
 
 INSTALLER_VARIABLES = ("PIP_", "UV_", "SSL_CERT_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 """What a user sets to reach a package registry: the installers must see it."""
@@ -32,14 +33,12 @@ def pi_command(
     pi: Pi, *arguments: str, environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run one of Pi's own commands, such as `pi install`."""
-    return subprocess.run(
-        [*pi.install.command, *arguments],
+    return run_program(
+        *pi.install.command,
+        *arguments,
         cwd=pi.repo,
         env=pi.workspace.environment(environment),
-        capture_output=True,
-        text=True,
         timeout=120,
-        check=False,
     )
 
 
@@ -113,13 +112,8 @@ def tarball(checkout: Path, tmp_path: Path) -> Path:
     """What `npm pack` makes of this checkout."""
     if shutil.which("npm") is None:
         pytest.skip("needs npm")
-    packed = subprocess.run(
-        ["npm", "pack", "--silent", "--pack-destination", str(tmp_path)],
-        cwd=checkout,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
+    packed = run_program(
+        "npm", "pack", "--silent", "--pack-destination", str(tmp_path), cwd=checkout, timeout=120
     )
     assert packed.returncode == 0, packed.stderr
     return tmp_path / packed.stdout.strip().splitlines()[-1]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import socket
-import subprocess
 import sys
 import tempfile
 import threading
@@ -18,6 +17,7 @@ from hypothesis import strategies as st
 
 from foredeck.model.identity import sha256_hex
 from foredeck.sources.looking import Look, decode, look
+from processes import run_program
 
 LIMIT = 1000
 
@@ -133,12 +133,8 @@ def test_what_may_not_be_read_or_reached() -> None:
         (folder / "denied").chmod(0)
         closed.chmod(0)
         paths = [folder / "open", folder / "denied", closed / "a", closed / "b"]
-        done = subprocess.run(
-            [sys.executable, "-c", AS_NOBODY, *map(str, paths)],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=True,
+        done = run_program(
+            sys.executable, "-c", AS_NOBODY, *map(str, paths), timeout=60, check=True
         )
         closed.chmod(0o700)
     assert done.stdout.split() == ["text", "unreadable", "unreachable", "unreachable"]

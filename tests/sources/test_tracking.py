@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 import threading
 import time
@@ -14,6 +13,7 @@ import pytest
 from work_folder import Work
 
 from foredeck.sources.tracking import FileTracker, TrackerOptions
+from processes import run_program
 
 PATIENCE_S = 240.0
 """How long a test waits for something that must come; not how long it takes."""
@@ -275,9 +275,7 @@ print(len(notices), "Too many open files" in notices[0] or "limit" in notices[0]
 @pytest.mark.skipif(sys.platform != "linux", reason="inotify's own limits")
 def test_a_system_without_watches_left_is_compared(work: Work) -> None:
     path = work.write("a")
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_HANDLES, path], capture_output=True, text=True, timeout=120
-    )
+    done = run_program(sys.executable, "-c", WITHOUT_HANDLES, path, timeout=120)
     assert done.stdout.split() == ["1", "True"], done.stderr
 
 

@@ -17,6 +17,7 @@ from foredeck.sources.disk import DiskSource
 from foredeck.sources.filesystem import FilesystemMap, Mount
 from foredeck.sources.looking import Volumes, is_orphaned
 from foredeck.store.store import Store
+from processes import run_program
 
 
 @pytest.fixture
@@ -223,13 +224,7 @@ def test_a_real_mount_that_comes_and_goes(tmp_path: Path, kind: str) -> None:
     if shutil.which("unshare") is None or _fails([*alone, "mount", "-t", "tmpfs", "x", "/mnt"]):
         pytest.skip("this machine lets no process mount anything in a namespace of its own")
     here = str(Path(__file__).parent)
-    done = subprocess.run(
-        [*alone, sys.executable, "-c", SCRIPT, str(tmp_path), here, kind],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = run_program(*alone, sys.executable, "-c", SCRIPT, str(tmp_path), here, kind, timeout=60)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     away, same = [["unreachable", False]] * 2, [["text", False]] * 2

@@ -6,11 +6,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from processes import run_program
 
 from .conftest import Served
 
@@ -36,9 +37,7 @@ def _browsed(
     arguments = [str(node), str(script), chromium, served.base, served.token]
     if pictures := os.environ.get("FOREDECK_TEST_PICTURES"):
         arguments.append(pictures)
-    run = subprocess.run(
-        arguments, input=json.dumps(pages), capture_output=True, text=True, timeout=580, check=False
-    )
+    run = run_program(*arguments, input=json.dumps(pages), timeout=580)
     assert run.returncode == 0, run.stderr
     found = json.loads(run.stdout)
     assert isinstance(found, list)
