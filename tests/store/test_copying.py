@@ -89,29 +89,8 @@ def test_everything_is_copied(make_target: Make, tmp_path: Path) -> None:
                     assert copied.get(id, Document, at) == source.get(id, Document, at)
 
 
-def test_a_copy_goes_on(make_target: Make, tmp_path: Path) -> None:
-    with closing(filled(tmp_path / "source.db")) as source, closing(make_target()) as target:
-        copy(source, target)
-        token = target.commit(batch(note("late", "goes on")))
-        assert target.history("late")[-1].token == token
-        assert target.latest() == token
-
-
 class Interrupted(Exception):
     """The process was killed here."""
-
-
-def test_a_copy_of_a_copy_equals_the_original(make_target: Make, tmp_path: Path) -> None:
-    with (
-        closing(filled(tmp_path / "source.db")) as source,
-        closing(make_target()) as middle,
-        closing(open_sqlite(tmp_path / "back.db")) as back,
-    ):
-        copy(source, middle)
-        copy(middle, back)
-        found = compare(source, back, blobs=digests_of(source))
-        assert found.equal, found.differs
-        assert exported(back) == exported(source)
 
 
 def test_an_interrupted_copy_continues(make_target: Make, tmp_path: Path) -> None:

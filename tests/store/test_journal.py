@@ -26,7 +26,7 @@ from foredeck_xtdb.node import NodeFolder
 from .contract import CommitContract, HeadContract, VersionContract, contents, store
 from .contract_origin import OriginContract
 from .contract_processes import ProcessContract
-from .documents import AWKWARD, batch, file, note
+from .documents import batch, file, note
 from .factory import StoreFactory
 from .journaled import Machine, delivered, direct, new_namespace, server_link
 from .model import StoreComparison
@@ -137,28 +137,6 @@ def test_whatever_is_committed_comes_back_from_xtdb(
     case = Comparison.TestCase
     case.settings = settings(max_examples=examples(15), stateful_step_count=15, deadline=None)
     case("runTest").debug()
-
-
-def test_commits_arrive_in_xtdb_in_order_and_once(machine: Machine) -> None:
-    data = b"\0\xff bytes"
-    with closing(machine()) as store, closing(direct(machine.link)) as remote:
-        tokens = [store.commit(batch(note("a", text), file("/f", text))) for text in AWKWARD]
-        tokens.append(store.commit(Batch(blobs={sha256_hex(data): data})))
-        delivered(store)
-        equal(store, remote)
-        assert remote.blob(sha256_hex(data)) == data
-        assert contents(remote, "a") == AWKWARD
-        assert remote.latest() == tokens[-1]
-        assert [origin.token for origin in remote.transactions(tokens)] == tokens
-
-
-def test_a_conflict_leaves_nothing_behind(machine: Machine) -> None:
-    with closing(machine()) as store, closing(direct(machine.link)) as remote:
-        token = store.commit(batch(note("a"), expect={"a": None}))
-        with pytest.raises(Conflict):
-            store.commit(batch(note("a", "other"), expect={"a": None}))
-        delivered(store)
-        assert [head.token for head in remote.history("a")] == [token]
 
 
 def test_two_engines_on_one_copy_deliver_once(machine: Machine) -> None:

@@ -32,9 +32,7 @@ from .flaky_proxy import FlakyProxy, flaky_proxy
 from .journaled import Machine, Told, delivered, direct, new_namespace, own_link, server_link, until
 from .pulled import Pulled
 from .test_journal import equal
-from .test_xtdb_faults import own_home, port_of
-
-__all__ = ["own_home"]
+from .test_xtdb_faults import port_of
 
 SPAWN = multiprocessing.get_context("spawn")
 
@@ -65,6 +63,15 @@ def nowhere() -> Iterator[str]:
         yield url
 
 
+@pytest.fixture
+def own_home(runtime: Runtime, tmp_path: Path) -> Iterator[Path]:
+    """A state folder in which the node is installed, which is stopped at the end."""
+    (tmp_path / "xtdb").mkdir()
+    (tmp_path / "xtdb" / runtime.folder.name).symlink_to(runtime.folder)
+    yield tmp_path
+    stop(own_node_folder(tmp_path))
+
+
 class TestOwnNode:
     """A node with data that last, looked after by the store."""
 
@@ -72,46 +79,40 @@ class TestOwnNode:
         told = Told()
         machine = Machine(own_home / "copy.db", own_link(own_home, notify=told))
         folder = own_node_folder(own_home)
-        try:
-            with closing(machine(told)) as store:
-                tokens = commit(store, *range(5))
-                delivered(store)
-                tokens += commit(store, *range(5, 30))
-                pid = kill(folder)
-                tokens += commit(store, *range(30, 40))
-                delivered(store)
-                assert folder.running().pid != pid
-                assert str(folder.log_file) in told.wait("was started again")
-                with closing(Pulled(machine.link.connect())) as remote:
-                    check(remote, tokens)
-                    equal(store, remote)
-        finally:
-            stop(folder)
+        with closing(machine(told)) as store:
+            tokens = commit(store, *range(5))
+            delivered(store)
+            tokens += commit(store, *range(5, 30))
+            pid = kill(folder)
+            tokens += commit(store, *range(30, 40))
+            delivered(store)
+            assert folder.running().pid != pid
+            assert str(folder.log_file) in told.wait("was started again")
+            with closing(Pulled(machine.link.connect())) as remote:
+                check(remote, tokens)
+                equal(store, remote)
 
     def test_a_hanging_node_blocks_nobody(self, own_home: Path) -> None:
         told = Told()
         machine = Machine(own_home / "copy.db", own_link(own_home, timeout_ms=1_000))
         folder = own_node_folder(own_home)
-        try:
-            with closing(machine(told)) as store:
-                tokens = commit(store, *range(5))
-                delivered(store)
-                tokens += commit(store, *range(5, 15))
-                kill(folder, signal.SIGSTOP)
-                try:
-                    tokens += commit(store, *range(15, 25))
-                    assert contents(store, "a") == [str(n) for n in range(25)]
-                    told.wait("transactions wait for XTDB")
-                    assert remote_of(store).backlog.entries >= 10
-                    assert store.trouble == f"XTDB away, {remote_of(store).backlog.entries} wait"
-                finally:
-                    kill(folder, signal.SIGCONT)
-                told.wait("answers again")
-                delivered(store)
-                with closing(Pulled(machine.link.connect())) as remote:
-                    check(remote, tokens)
-        finally:
-            stop(folder)
+        with closing(machine(told)) as store:
+            tokens = commit(store, *range(5))
+            delivered(store)
+            tokens += commit(store, *range(5, 15))
+            kill(folder, signal.SIGSTOP)
+            try:
+                tokens += commit(store, *range(15, 25))
+                assert contents(store, "a") == [str(n) for n in range(25)]
+                told.wait("transactions wait for XTDB")
+                assert remote_of(store).backlog.entries >= 10
+                assert store.trouble == f"XTDB away, {remote_of(store).backlog.entries} wait"
+            finally:
+                kill(folder, signal.SIGCONT)
+            told.wait("answers again")
+            delivered(store)
+            with closing(Pulled(machine.link.connect())) as remote:
+                check(remote, tokens)
 
     def test_a_node_that_the_user_stops_stays_stopped_until_it_is_started(
         self, own_home: Path, runtime: Runtime
@@ -119,40 +120,34 @@ class TestOwnNode:
         told = Told()
         machine = Machine(own_home / "copy.db", own_link(own_home))
         folder = own_node_folder(own_home)
-        try:
-            with closing(machine(told)) as store:
-                tokens = commit(store, 0)
-                delivered(store)
-                folder.mark_stopped(True)
-                stop(folder)
-                tokens += commit(store, 1)
-                told.wait("foredeck xtdb down")
-                assert folder.running() is None
-                start(folder, runtime)
-                delivered(store)
-                with closing(Pulled(machine.link.connect())) as remote:
-                    check(remote, tokens)
-        finally:
+        with closing(machine(told)) as store:
+            tokens = commit(store, 0)
+            delivered(store)
+            folder.mark_stopped(True)
             stop(folder)
+            tokens += commit(store, 1)
+            told.wait("foredeck xtdb down")
+            assert folder.running() is None
+            start(folder, runtime)
+            delivered(store)
+            with closing(Pulled(machine.link.connect())) as remote:
+                check(remote, tokens)
 
     def test_a_node_that_stops_indexing_is_started_again(self, own_home: Path) -> None:
         told = Told()
         folder = own_node_folder(own_home)
         link = _Behind(own_home, told)
-        try:
-            with closing(Machine(own_home / "copy.db", link)(told)) as store:
-                tokens = commit(store, 0)
-                delivered(store)
-                pid = kill(folder, signal.SIGCONT)
-                link.proxy.altered = b'"ingesterFailed?":false', b'"ingesterFailed?": true'
-                told.wait("could not index its log")
-                until(lambda: (node := folder.running()) is not None and node.pid != pid)
-                tokens += commit(store, 1)
-                delivered(store)
-                with closing(Pulled(own_link(own_home).connect())) as remote:
-                    check(remote, tokens)
-        finally:
-            stop(folder)
+        with closing(Machine(own_home / "copy.db", link)(told)) as store:
+            tokens = commit(store, 0)
+            delivered(store)
+            pid = kill(folder, signal.SIGCONT)
+            link.proxy.altered = b'"ingesterFailed?":false', b'"ingesterFailed?": true'
+            told.wait("could not index its log")
+            until(lambda: (node := folder.running()) is not None and node.pid != pid)
+            tokens += commit(store, 1)
+            delivered(store)
+            with closing(Pulled(own_link(own_home).connect())) as remote:
+                check(remote, tokens)
 
 
 class _Behind(OwnLink):

@@ -338,12 +338,6 @@ def test_a_text_under_the_id_of_another_is_refused(make_store: MakeStore, target
         import_file(target, lines_of(exported(source)))
 
 
-def test_a_copy_refers_to_its_own_session(source: Store, target: Store) -> None:
-    copy = import_file(target, lines_of(exported(source)), as_new=True).session
-    heads = [target.head(f"{type}:{copy}") for type in ("chat", "system_prompt")]
-    assert [head.fields["session_ref"] for head in heads if head] == [f"session:{copy}"] * 2
-
-
 def test_names_travel_with_their_objects(make_store: MakeStore, target: Store) -> None:
     source = make_store()
     session, named = SampleSession(source), file("/repo/a.py")

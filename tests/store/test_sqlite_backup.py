@@ -6,9 +6,8 @@ import sqlite3
 import stat
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,6 +20,7 @@ from foredeck.store.copying import compare
 from foredeck.store.protocol import Token
 from foredeck.store.store import open_sqlite
 
+from .being_written import being_written
 from .documents import batch, note
 
 HOLDER = """
@@ -53,39 +53,10 @@ def latest(file: Path) -> Token | None:
         return store.latest()
 
 
-@contextmanager
-def being_written(file: Path) -> Iterator[tuple[list[Token], Callable[[], None]]]:
-    """Somebody who commits until the block ends: the acknowledged tokens, and a wait for more."""
-    tokens: list[Token] = []
-    stopping, wrote = threading.Event(), threading.Condition()
-
-    def write() -> None:
-        with closing(open_sqlite(file, busy_timeout_ms=30_000)) as store:
-            while not stopping.is_set():
-                n = len(tokens)
-                token = store.commit(batch(note(f"w{n % 7}", f"{n} " * (n % 3) * 700)))
-                with wrote:
-                    tokens.append(token)
-                    wrote.notify_all()
-
-    def wait() -> None:
-        with wrote:
-            goal = len(tokens) + 20
-            assert wrote.wait_for(lambda: len(tokens) >= goal or not thread.is_alive(), 60)
-        assert thread.is_alive()
-
-    thread = threading.Thread(target=write)
-    thread.start()
-    try:
-        yield tokens, wait
-    finally:
-        stopping.set()
-        thread.join()
-
-
 def test_a_backup_beside_a_writer_has_all_that_was_acknowledged(home: Path, tmp_path: Path) -> None:
     target, steps = tmp_path / "backup.db", []
-    with being_written(home / "foredeck.db") as (tokens, wait):
+    writer = partial(open_sqlite, home / "foredeck.db", busy_timeout_ms=30_000)
+    with being_written(writer, 20) as (tokens, wait):
         wait()
         before = list(tokens)
 

@@ -68,12 +68,6 @@ class TestMaking:
         open_sqlite(folder / "foredeck.db").close()
         assert mode(folder) == 0o755
 
-    def test_an_empty_file_becomes_a_store(self, path: Path) -> None:
-        path.parent.mkdir(parents=True)
-        path.touch()
-        with closing(open_sqlite(path)) as store:
-            assert store.latest() is None
-
     @pytest.mark.parametrize("name", ["with space.db", "100%.db", "a?mode=ro.db", "ü#.db"])
     def test_awkward_names(self, tmp_path: Path, name: str) -> None:
         open_sqlite(str(tmp_path / name)).close()
@@ -143,21 +137,6 @@ class TestRefusing:
         before = path.read_bytes()
         self.refuse(path, match)
         assert path.read_bytes() == before
-
-    def test_a_database_of_another_program(self, tmp_path: Path) -> None:
-        path = tmp_path / "other.db"
-        with closing(sqlite3.connect(path)) as db:
-            db.execute("CREATE TABLE t (x)")
-        before = path.read_bytes()
-        self.refuse(path, "another program")
-        assert path.read_bytes() == before
-
-    @pytest.mark.parametrize("data", [b"hello\n" * 500, b"SQLite format 3\0" + b"\xff" * 5_000])
-    def test_what_is_no_database(self, tmp_path: Path, data: bytes) -> None:
-        path = tmp_path / "notes.txt"
-        path.write_bytes(data)
-        self.refuse(path, "damaged")
-        assert path.read_bytes() == data
 
     def test_a_file_that_was_cut_off(self, path: Path) -> None:
         with closing(open_sqlite(path)) as store:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 import stat
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,8 +21,8 @@ from foredeck_xtdb.maintenance import back_up, restore
 from foredeck_xtdb.node import own_node_folder, stop
 from foredeck_xtdb.place import XtdbPlace
 from foredeck_xtdb.runtime import Runtime
-from patience import ENOUGH_S
 
+from .being_written import being_written
 from .documents import batch, note
 
 
@@ -43,43 +43,13 @@ def state_folder(home: Path, runtime: Runtime, *flags: str) -> Iterator[Config]:
         stop(own_node_folder(home))
 
 
-@contextmanager
-def being_written(config: Config) -> Iterator[tuple[list[Token], Callable[[], None]]]:
-    """Somebody who commits until the block ends: the acknowledged tokens, and a wait for more."""
-    tokens: list[Token] = []
-    stopping, wrote = threading.Event(), threading.Condition()
-
-    def write() -> None:
-        with closing(open_database(config)) as store:
-            # Not as fast as it can: a backup on a busy machine would never see the end.
-            while not stopping.wait(0.05):
-                n = len(tokens)
-                token = store.commit(batch(note(f"n{n % 7}", f"{n} " * (n % 3) * 700)))
-                with wrote:
-                    tokens.append(token)
-                    wrote.notify_all()
-
-    def wait() -> None:
-        with wrote:
-            goal = len(tokens) + 10
-            assert wrote.wait_for(lambda: len(tokens) >= goal or not thread.is_alive(), ENOUGH_S)
-        assert thread.is_alive()
-
-    thread = threading.Thread(target=write)
-    thread.start()
-    try:
-        yield tokens, wait
-    finally:
-        stopping.set()
-        thread.join()
-
-
 def test_a_backup_under_load_has_everything_that_was_acknowledged(
     runtime: Runtime, tmp_path: Path
 ) -> None:
     target = tmp_path / "backup.db"
     with state_folder(tmp_path / "live", runtime) as live:
-        with being_written(live) as (tokens, wait):
+        # Not as fast as it can: a backup on a busy machine would never see the end.
+        with being_written(partial(open_database, live), 10, 0.05) as (tokens, wait):
             wait()
             before = list(tokens)
             made = back_up(live, target, ignore, verify=True)

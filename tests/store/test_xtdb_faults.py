@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import socket
 import threading
 from contextlib import closing
 from functools import partial
-from pathlib import Path
 
 import pytest
 
 from foredeck.errors import ConfigError, StoreUnavailable
-from foredeck.store.protocol import Batch, silent
+from foredeck.store.protocol import Batch
 from foredeck_xtdb.database.adapter import open_xtdb
 from foredeck_xtdb.database.client import XtdbClient
-from foredeck_xtdb.link import OwnLink
-from foredeck_xtdb.node import NodeFolder, own_node_folder, stop
-from foredeck_xtdb.runtime import Runtime
+from foredeck_xtdb.node import NodeFolder
 from ports import dead_url
 
 from .documents import batch, note
@@ -131,27 +126,3 @@ def test_many_threads_with_a_store_each(memory_node: NodeFolder) -> None:
     with closing(make()) as store:
         assert len(store.history("shared")) == 60
         assert len(store.changes_since(None)) == 120
-
-
-@pytest.fixture
-def own_home(runtime: Runtime, tmp_path: Path) -> Path:
-    """A state folder in which the node is installed."""
-    (tmp_path / "xtdb").mkdir()
-    (tmp_path / "xtdb" / runtime.folder.name).symlink_to(runtime.folder)
-    return tmp_path
-
-
-def test_a_killed_node_is_started_again_and_has_everything(own_home: Path) -> None:
-    folder = own_node_folder(own_home)
-    try:
-        link, tokens = OwnLink(own_home, "rocksdb", "foredeck", 10_000, silent), []
-        for n in range(3):
-            with closing(link.open()) as store:
-                tokens.append(store.commit(batch(note("a", f"{n} " * 2_000))))
-                os.kill(folder.running().pid, signal.SIGKILL)
-        with closing(link.open()) as store:
-            assert [head.token for head in store.history("a")] == tokens
-            ((_, document),) = store.versions({"a": [tokens[1]]})
-            assert document.content == "1 " * 2_000
-    finally:
-        stop(folder)

@@ -10,19 +10,17 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
 import pytest
 
 from foredeck.errors import StoreUnavailable
-from foredeck_xtdb.database.adapter import open_xtdb
 from foredeck_xtdb.installing import remove_old
 from foredeck_xtdb.node import NodeFolder, NodeInfo, private_node, start, stop
 from foredeck_xtdb.runtime import Runtime, in_use, runtime_folder
 
-from .documents import batch, note
 from .journaled import until
 
 
@@ -153,15 +151,6 @@ def test_a_port_in_use_is_reported(
     node = memory_node.running()
     with pytest.raises(StoreUnavailable, match="already in use"):
         start(folder, runtime, topology="memory", port=node.port)
-
-
-def test_data_survives_a_stop(folder: NodeFolder, runtime: Runtime) -> None:
-    with closing(open_xtdb(started(folder, runtime, "rocksdb").url, token=folder.token())) as store:
-        token = store.commit(batch(note("a", "text " * 1_000)))
-    stop(folder)
-    with closing(open_xtdb(started(folder, runtime, "rocksdb").url, token=folder.token())) as store:
-        assert store.latest() == token
-        assert store.newest(["a"])["a"].token == token
 
 
 def test_a_private_node_ends_with_the_process_that_started_it(
