@@ -389,9 +389,6 @@ def test_a_prompt_over_the_window_is_refused_without_using_a_step() -> None:
         assert (server.steps_left, server.violations) == (1, [])
 
 
-# ---------------------------------------------------------------- scripts
-
-
 # ---------------------------------------------------------------- the simulated cache
 
 
@@ -404,22 +401,10 @@ def plain(text: str) -> Json:
 
 
 @pytest.fixture
-def now() -> list[float]:
-    return [0.0]
-
-
-@pytest.fixture
-def cached(now: list[float]) -> Iterator[ScriptedModel]:
+def cached() -> Iterator[ScriptedModel]:
     cache = PromptCache(CacheRule("markers", 300.0, minimum_tokens=0))
-    with ScriptedModel(lambda _: "ok", cache=cache, clock=lambda: now[0]) as server:
+    with ScriptedModel(lambda _: "ok", cache=cache) as server:
         yield server
-
-
-def test_an_entry_is_read_where_a_marker_stood(cached: ScriptedModel) -> None:
-    first = usage_of(post(cached, [user(marked("a" * 400))]))
-    assert first["cache_read_input_tokens"] == 0
-    second = usage_of(post(cached, [user(plain("a" * 400), marked("b" * 400))]))
-    assert second["cache_read_input_tokens"] == first["cache_creation_input_tokens"]
 
 
 @pytest.mark.parametrize(("new_blocks", "hit"), [(20, True), (21, False)])
@@ -430,14 +415,6 @@ def test_the_look_back_ends_after_twenty_blocks(
     more = [plain(f"block {i}") for i in range(new_blocks - 1)]
     usage = usage_of(post(cached, [user(plain("a" * 400), *more, marked("end"))]))
     assert (usage["cache_read_input_tokens"] > 0) is hit
-
-
-@pytest.mark.parametrize(("idle_s", "hit"), [(299.0, True), (301.0, False)])
-def test_entries_expire(cached: ScriptedModel, now: list[float], idle_s: float, hit: bool) -> None:
-    messages = [user(marked("a" * 400))]
-    post(cached, messages)
-    now[0] += idle_s
-    assert (usage_of(post(cached, messages))["cache_read_input_tokens"] > 0) is hit
 
 
 def test_short_prompts_are_not_cached() -> None:

@@ -16,7 +16,7 @@ from foredeck.memory.describing import proposal_lines, proposals_of
 from foredeck.memory.entry import MemoryRefused
 from foredeck.memory.keeping import Memory, NewMemory
 from foredeck.memory.trust import User
-from foredeck.memory.user_acts import UserActs, Wording
+from foredeck.memory.user_acts import UserActs
 from foredeck.model.documents import SessionDocument, session_object_id
 from foredeck.model.memory import MOST_PROPOSALS, MemoryDocument
 from foredeck.store.portable.export import (
@@ -87,17 +87,6 @@ def test_memory_goes_along_and_what_is_global_stays(source: Store, opened: Open)
     assert facts == {FACT, STATED}
     assert len(target.query("extraction")) == 1
     assert bundle(target) == bundle(source)
-
-
-def test_equal_is_no_change_and_different_an_error(source: Store, opened: Open) -> None:
-    data, target = bundle(source), opened("target")
-    taken(target, data)
-    assert taken(target, data) == (SESSION, 0)
-    [entry] = [e for e in Memory(target, ME).all("session") if e.document.fact == FACT]
-    UserActs(target, ME).delete(entry.id)
-    UserActs(source, ME).edit(entry.id, Wording(fact="The parser runs on port 81."))
-    with pytest.raises(ImportRefused, match="different newer versions"):
-        taken(target, bundle(source))
 
 
 @pytest.mark.parametrize("as_new", [False, True])

@@ -64,13 +64,6 @@ def test_moved_ground_is_named_until_it_is_confirmed(
     assert "left out" not in said(engine, "")
 
 
-def test_a_decision_is_widened_and_narrowed(engine: Engine, entry: str) -> None:
-    assert said(engine, f"scope {entry} everywhere") == f"{entry} holds everywhere now."
-    assert said(engine, f"scope {entry} here") == f"{entry} holds in this project alone now."
-    with pytest.raises(ForedeckError, match="everywhere, here, or session"):
-        said(engine, f"scope {entry}")
-
-
 @pytest.mark.parametrize(
     "arguments", ["nope", "show m-zzzz", "edit m-zzzz Tabs", f"add {'x' * 500}"]
 )

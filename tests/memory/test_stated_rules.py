@@ -83,13 +83,6 @@ def test_the_head_keeps_whole_rules_and_names_the_words_for_the_rest(agent: File
         assert f"«{word}»" in search(agent, word)
 
 
-def test_a_rule_that_the_head_has_no_room_for_is_found(agent: FileAgent) -> None:
-    agent.answer()
-    found = search(agent, "force-push shared branch")
-    assert "Never «force-push» to a «shared» «branch»" in found
-    assert found.startswith("Memory:\nm-")
-
-
 def test_what_was_of_use_comes_before_what_is_new(homes: tuple[Path, Path]) -> None:
     store = open_sqlite(homes[0] / "foredeck.db")
     acts = UserActs(store, load_user(homes[0]), clock=lambda: 4_000_000_000_000)

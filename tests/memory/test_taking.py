@@ -12,7 +12,7 @@ from foredeck.memory.entry import MemoryCaps
 from foredeck.memory.extracting import ExtractionMemory, FoundMemory, known_facts
 from foredeck.memory.user_acts import UserActs, Wording
 from foredeck.model.records import ExtractionDocument, extraction_id
-from memory.desk import IMPORTED, ME, OWN, PRIVATE, Table, literal, new, refused
+from memory.desk import IMPORTED, ME, OWN, Table, literal, new, refused
 
 
 def record(last: int = 1, session: str = OWN, **refusals: int) -> ExtractionDocument:
@@ -67,11 +67,6 @@ def test_what_is_not_the_users_own_word_waits_whatever_it_is_called(
     assert table.user.of_user() == []
 
 
-def test_a_private_session_takes_in_nothing_that_lasts(extracted: ExtractionMemory) -> None:
-    found = [FoundMemory(literal(session=PRIVATE), ask=False)]
-    assert "private" in refused(extracted.take, record(session=PRIVATE), found)
-
-
 def test_a_full_place_and_a_contradiction(table: Table, extracted: ExtractionMemory) -> None:
     first = extracted.take(record(1), [FoundMemory(new(f"Fact {n}"), ask=False) for n in (1, 2)])
     second = [
@@ -89,15 +84,6 @@ def test_a_full_place_and_a_contradiction(table: Table, extracted: ExtractionMem
     }
     history = table.store.history(first.kept[1].id)
     assert [head.fields["act"] for head in history] == ["added", "superseded"]
-
-
-def test_what_the_user_stated_gives_way_to_no_model(
-    table: Table, extracted: ExtractionMemory
-) -> None:
-    stated = table.user.add(new("Tests use the real database")).entry
-    found = FoundMemory(new("Tests use a stand-in"), ask=False, replaces=stated.id)
-    extracted.take(record(), [found])
-    assert [state for state, _ in facts(table)] == ["kept", "kept"]
 
 
 def test_somebody_else_writes_at_the_same_moment(table: Table, extracted: ExtractionMemory) -> None:

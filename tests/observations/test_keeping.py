@@ -53,15 +53,6 @@ def test_an_observation_is_kept_with_what_it_covers(store: Store) -> None:
     assert found.document.provenance.generator == "agent"
 
 
-def test_what_is_observed_is_not_observed_again(store: Store) -> None:
-    observe(store)
-    assert observe(store) is None
-    assert observe(store, 6) is not None
-    first, second = kept(store)
-    assert second.document.previous == first.id
-    assert not {*first.document.covers} & {*second.document.covers}
-
-
 @pytest.mark.parametrize(
     ("answered", "told"),
     [
@@ -163,24 +154,6 @@ def test_a_lease_that_is_renewed_holds_longer(store: Store) -> None:
         one.renew(operation)
 
 
-def test_what_a_dead_process_left_is_cleared_and_told(store: Store) -> None:
-    process = os.posix_spawn("/bin/true", ["true"], {})
-    os.waitpid(process, 0)
-    machine = owner_name().partition("/")[0]
-    dead = ObservingLease(store, "s", owner=f"{machine}/{process}/x", clock=Time())
-    dead.take("observe", dead.look(), tokens=6000)
-    assert is_gone(dead.owner)
-    lease = keeper(store).lease
-    assert lease.clear_stale() == (
-        "An observation was cut off when its engine ended; nothing of it was kept, and its "
-        "messages are observed again."
-    )
-    assert lease.clear_stale() == ""
-    dead.take("reflect", dead.look())
-    assert lease.clear_stale().startswith("A reflection was cut off")
-    assert observe(store) is not None
-
-
 def test_a_process_that_ended_and_was_not_waited_for_is_gone() -> None:
     process = os.posix_spawn("/bin/true", ["true"], {})
     os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT)
@@ -208,40 +181,6 @@ def test_a_live_owner_is_left_alone(store: Store) -> None:
     mine.take("observe", mine.look())
     assert not is_gone(mine.owner)
     assert keeper(store).lease.clear_stale() == ""
-
-
-def test_committing_twice_is_committing_once(store: Store) -> None:
-    document = observe(store)
-    one = keeper(store)
-    operation = one.lease.take("observe", one.lease.look())
-    again = document.model_copy(update={"id": "observation:s:x", "operation": operation})
-    one.lease.commit(operation, again, {})
-    committed = store.latest()
-    one.lease.commit(operation, again, {})
-    assert store.latest() == committed
-    assert len(store.history("observation:s:x")) == 1
-
-
-def test_cancelled_at_shutdown_it_keeps_nothing(store: Store) -> None:
-    async def cancelled() -> None:
-        asked = asyncio.Event()
-
-        async def ask(_question: object) -> ModelReply:
-            asked.set()
-            await asyncio.sleep(3600)
-            return ModelReply(NOTES)
-
-        writer, _ = observer()
-        object.__setattr__(writer, "ask", ask)
-        task = asyncio.create_task(keeper(store).observe(rounds(3), pick, writer, MODE))
-        await asked.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(cancelled())
-    assert kept(store) == []
-    assert observe(store) is not None
 
 
 def test_one_huge_message_is_observed_part_by_part(store: Store) -> None:
@@ -362,3 +301,25 @@ def test_a_fork_uses_what_its_parent_noted_before_and_nothing_later(store: Store
     assert notes.position.messages == 7
     stranger = keeper(store, session="other")
     assert stranger.read([m.address for m in chat]).placed == ()
+
+
+def test_cancelled_at_shutdown_it_keeps_nothing(store: Store) -> None:
+    async def cancelled() -> None:
+        asked = asyncio.Event()
+
+        async def ask(_question: object) -> ModelReply:
+            asked.set()
+            await asyncio.sleep(3600)
+            return ModelReply(NOTES)
+
+        writer, _ = observer()
+        object.__setattr__(writer, "ask", ask)
+        task = asyncio.create_task(keeper(store).observe(rounds(3), pick, writer, MODE))
+        await asked.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancelled())
+    assert kept(store) == []
+    assert observe(store) is not None

@@ -10,7 +10,6 @@ from engine_process import INITIALIZE
 from small_engine import SmallEngine, read_journal
 
 from foredeck.config import Config
-from foredeck.errors import StoreUnavailable
 from foredeck.hosts.host import NO_HOST
 from foredeck.hosts.protocol import (
     AssembleParams,
@@ -20,7 +19,7 @@ from foredeck.hosts.protocol import (
 )
 from foredeck.rpc.host_model import HostModel
 from foredeck.rpc.server import ROUTES, EngineMethods, parse_params
-from foredeck.rpc.wire import InvalidParamsError, InvalidRequestError
+from foredeck.rpc.wire import InvalidParamsError
 
 GOOD: dict[str, dict[str, Any]] = {
     "session/open": {
@@ -143,16 +142,6 @@ async def test_the_engine_gets_the_hosts_messages_as_they_came(tmp_path: Path) -
     await call(keeps, "context/assemble", params)
     assert seen[0].messages[0] is params["messages"][0]
     assert seen[0].warmed_ms == 7
-
-
-async def test_a_failed_initialize_closes_the_engine(
-    methods: EngineMethods, tmp_path: Path
-) -> None:
-    with pytest.raises(StoreUnavailable):
-        await call(methods, "initialize", {**INITIALIZE, "shim": "broken"})
-    assert read_journal(tmp_path) == ["close"]
-    with pytest.raises(InvalidRequestError):
-        await call(methods, "command", GOOD["command"])
 
 
 async def test_close_closes_once(methods: EngineMethods, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import posixpath
 from pathlib import Path
 
@@ -166,15 +165,6 @@ def test_a_missing_file_keeps_its_path(tmp_path: Path) -> None:
     filesystems = FilesystemMap(BASE, cwd=str(root))
     assert filesystems.locate("no/such/file").path == str(root / "no" / "such" / "file")
     assert filesystems.locate("dangling").path == str(root / "nowhere")
-
-
-def test_names_that_are_not_utf8_are_kept_apart(tmp_path: Path) -> None:
-    filesystems = FilesystemMap(BASE, cwd=str(tmp_path))
-    found = {filesystems.locate(os.fsdecode(n)).object_id for n in (b"\xff", b"\xfe", b"\xc3\xbf")}
-    assert len(found) == 3
-    location = filesystems.locate(os.fsdecode(b"\xff"))
-    assert location.local is not None
-    assert os.fsencode(location.local).endswith(b"/\xff")
 
 
 @pytest.mark.parametrize("name", ["a\0b", "a\ud800b"])

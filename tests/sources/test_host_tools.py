@@ -104,21 +104,6 @@ def test_a_read_shows_the_lines_that_it_is_said_to_show(host: Host, work: Work, 
         assert shown.total in (None, len(lines))
 
 
-def test_every_line_is_reached_by_following_the_notices(host: Host, work: Work) -> None:
-    text = "".join(f"{'x' * 40} {n}\n" for n in range(6000))
-    work.write("a.txt", text)
-    parts: list[str] = []
-    offset = 1
-    while True:
-        event = host.run("read", path="a.txt", offset=offset)
-        shown = parse_read_range(event.input, event.text)
-        parts.append(shown.text)
-        if shown.last == shown.total:
-            break
-        offset = shown.last + 1
-    assert "\n".join(parts) == text
-
-
 def test_an_image_is_binary(host: Host, work: Work) -> None:
     work.write(
         "a.png",

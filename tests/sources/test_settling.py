@@ -87,20 +87,6 @@ def test_each_change_waits_anew(clock: Clock) -> None:
     assert not rest.is_settled("a", looked(0), emptied=False)
 
 
-def test_a_file_that_is_written_again_is_no_version_while_it_is_empty(work: Work) -> None:
-    path = work.write("a", "one")
-    id = work.read("a").object_id
-    Path(path).write_text("")
-    age(path, JUST_NOW)
-    (found,) = work.disk.reconcile([id], cautious=True)
-    assert (found.document, found.state) == (None, CHANGING)
-    work.write("a", "two")
-    age(path, 1)
-    (found,) = work.disk.reconcile([id], cautious=True)
-    assert [d.content for d in work.commit(found)] == ["two"]
-    assert len(work.store.history(id)) == 2
-
-
 def test_one_that_stays_empty_is_a_version(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("foredeck.sources.looking.EMPTIED_SETTLES_S", 3600.0)
     path = work.write("a", "one")

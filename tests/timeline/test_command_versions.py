@@ -101,17 +101,6 @@ def test_a_file_that_is_moved_keeps_its_history(agent: Agent) -> None:
     assert arrived.fields["provenance"]["parent_refs"] == [f"moved_from:{gone.id}"]
 
 
-def test_lines_of_a_file_that_a_command_has_made_are_its_own(
-    agent: Agent, said: Callable[..., Any]
-) -> None:
-    agent.answer()
-    agent.run("bash", command=HERE)
-    lines = said("blame", str(agent.cwd / "made.py"))["lines"]
-    assert {(line["by"], line["tool"], line["first_version"]) for line in lines} == {
-        ("agent", "bash", True)
-    }
-
-
 def test_nothing_of_it_is_in_the_prompt(make_agent: MakeAgent) -> None:
     """Not when it is made, not when a later command names it, not when it changes once more."""
 

@@ -129,18 +129,6 @@ def test_any_session_can_be_rewound_to_each_of_its_calls(
         shutil.rmtree(root)
 
 
-def test_what_a_person_has_changed_since_stays_until_it_is_confirmed(at_work: Agent) -> None:
-    (at_work.cwd / "a.txt").write_text("a person's\n")
-    result = rewind(at_work, 1)
-    assert result.skipped == [str(at_work.cwd / "a.txt")]
-    assert (at_work.cwd / "a.txt").read_text() == "a person's\n"
-    assert not (at_work.cwd / "new/b.txt").exists()
-    assert rewind(at_work, 1, overwrite=True).skipped == []
-    assert (at_work.cwd / "a.txt").read_text() == "one\n"
-    undo(at_work)
-    assert (at_work.cwd / "a.txt").read_text() == "a person's\n"
-
-
 def test_what_a_person_changed_between_two_calls_needs_consent_and_is_kept(at_work: Agent) -> None:
     (at_work.cwd / "a.txt").write_text("a person's\n")
     at_work.read("a.txt")

@@ -47,6 +47,8 @@ def test_a_persons_change_is_named_and_stays(at_work: Agent) -> None:
     assert (at_work.cwd / "a.txt").read_text() == "a person's\n"
     typed(at_work, "1 yes all")
     assert (at_work.cwd / "a.txt").read_text() == "one\n"
+    typed(at_work, "undo yes")
+    assert (at_work.cwd / "a.txt").read_text() == "a person's\n"
 
 
 def test_what_cannot_be_asked_says_what_can(at_work: Agent) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
-from foredeck.errors import Conflict, ToolError
+from foredeck.errors import ToolError
 from foredeck.model.memory import by_an_agent
 from foredeck.store.erasing import plan_forgetting
 from foredeck.store.sessions import documents_of
@@ -28,12 +27,6 @@ from foredeck.working import (
     sections_of,
 )
 from store.sessions import write_sample
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with closing(open_sqlite(tmp_path / "foredeck.db")) as opened:
-        yield opened
 
 
 def page(store: Store, form: PageForm | None = None, max_chars: int = 4000) -> WorkingMemory:
@@ -163,14 +156,6 @@ def test_writers_at_once_lose_no_section(tmp_path: Path) -> None:
     with closing(open_sqlite(path)) as store:
         names = {part.name for part in sections_of(page(store).read().text)}
         assert {f"writer {n} {k}" for n in range(3) for k in range(5)} <= names
-
-
-def test_a_whole_page_is_put_only_on_the_version_that_was_read(store: Store) -> None:
-    read = page(store).read()
-    page(store).put("A", "- b")
-
-    with pytest.raises(Conflict):
-        page(store).replace("# Other\n", read)
 
 
 NAMES = st.sampled_from(["A", "b c", "Tech Stack", "Current  work"])
