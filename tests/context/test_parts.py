@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, result
@@ -111,3 +113,41 @@ def test_a_part_of_nobodys_hangs_on_every_hook(new_host: NewHost, tmp_path: Path
     assert {turn.fields["task"] for turn in host.store.query("turn")} == {"of the feature"}
     host.close()
     assert feature.notes == ["Done.", "followed", "left"]
+
+
+class Broken:
+    """Fails on every hook of the engine."""
+
+    def _fail(self, *_arguments: Any) -> Any:
+        raise LookupError("a fault of its own")
+
+    begin = read_answer = read_result = settle = follow_work = leave = status_line = _fail
+
+
+def test_where_a_part_fails_the_others_work_and_the_user_hears_once(
+    new_host: NewHost, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    host, feature = new_host(cwd=str(tmp_path), disk=True, tools={"tasks": "off"}), Feature()
+    feature.host = host
+    host.sections = [Broken(), feature]
+    told: list[str] = []
+    host.state.inbox.notify = told.append
+    ask(host)
+    host.observe(result("r", "probe", "seen"), {})
+    assert told == ["settled", "probe r None"]
+    answer = host.engine.tool_call(
+        ToolCallParams(session=host.session, id="t", tool="feature", input={"text": "said"})
+    )
+    assert answer["tasks"] == {"line": "at work"}
+    finish(host)
+    host.engine.session_event(
+        SessionEventParams(session=host.session, kind="answer", message=assistant("Done."))
+    )
+    ask(host)
+    host.close()
+    assert feature.notes == ["Done.", "followed", "left"]
+    (heard,) = [text for text in host.read if "Broken" in text]
+    assert "goes on without it" in heard
+    assert "begun" in host.read
+    hooks = ("Beginning", "Answer", "Result", "Settling", "WorkF", "Leaving", "Status")
+    assert all(f"Broken fails as {hook}" in caplog.text for hook in hooks)

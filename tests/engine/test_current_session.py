@@ -145,6 +145,18 @@ def test_a_session_opened_again_by_this_host_still_counts_its_own_calls(opened: 
     assert opened.open("s") == call
 
 
+def test_a_session_ends_also_where_what_it_has_left_cannot_be_kept(opened: Opened) -> None:
+    keeper = opened.engine.opened.keeper
+    assert keeper is not None
+
+    def fail(_seconds: float) -> None:
+        raise StoreError("the disk is full")
+
+    keeper.settle = fail
+    assert opened.open("other") == 0
+    assert opened.engine.opened.session.info.id == "other"
+
+
 def test_opening_another_session_ends_the_watch_of_the_one_before(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one")
     read = assistant(calls("c", "read", path="a.txt"))

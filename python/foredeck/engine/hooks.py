@@ -1,6 +1,7 @@
 """The hooks of an open session, beside those of its prompt (`context/state/facilities.py`).
 
-A part that a session has beside its chat is on a hook if it has the methods of its protocol.
+A part that a session has beside its chat is on a hook if it has the methods of its protocol. One
+that raises is logged, and the parts after it are asked all the same (`OpenedSession`).
 """
 
 from __future__ import annotations

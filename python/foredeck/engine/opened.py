@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -11,7 +11,7 @@ from foredeck.config import Config
 from foredeck.context.assembler import Assembler
 from foredeck.context.head import FollowingSection
 from foredeck.context.intake.file_changes import look_again
-from foredeck.context.state.facilities import Facilities
+from foredeck.context.state.facilities import Facilities, Part
 from foredeck.context.state.session import Session, SessionFolder
 from foredeck.derived.layer import TimeBudget
 from foredeck.engine.hooks import (
@@ -25,7 +25,7 @@ from foredeck.engine.hooks import (
 )
 from foredeck.engine.switches import Switches
 from foredeck.engine.watching import NoWatch, SessionWatch, files_met
-from foredeck.errors import ForedeckError, StoreError, ToolError
+from foredeck.errors import ForedeckError, ToolError
 from foredeck.hosts.protocol import CommandResult, RunningTool, SessionOpenResult, ToolCallResult
 from foredeck.sources.tool_calls import WRITERS
 from foredeck.timeline.guard import ToolGuard
@@ -39,7 +39,10 @@ CLOSING_S = 0.5
 FOLLOWING_S = 0.6
 """Seconds for taking in a session's own work while no request waits."""
 
+PART_FAILED = "{} has failed, and the session goes on without it; foredeck's log says why."
+
 Answer = TypeVar("Answer", SessionOpenResult, ToolCallResult, CommandResult)
+Said = TypeVar("Said")
 
 
 @dataclass(eq=False)
@@ -60,6 +63,8 @@ class OpenedSession:
     keeper: ChangeKeeper | None
     """Keeps what tools change; None where nothing is kept."""
     _assembler: Assembler | None = field(default=None, init=False)
+    _failed: set[str] = field(default_factory=set, init=False)
+    """Parts of whose failure the user has heard."""
 
     @property
     def assembler(self) -> Assembler:
@@ -98,63 +103,70 @@ class OpenedSession:
             self.keeper.forget()
 
     def close(self) -> None:
+        """Ends what goes on in the session; never raises, since it has to end."""
         if self.keeper is not None:
-            self.keeper.settle(CLOSING_S)
-        self._follow_layers()
-        for part in self.facilities.on(LeavingPart):
-            part.leave()
-
-    def _follow_layers(self) -> None:
-        if self._assembler is None:
-            return
-        self.layers_wait = TimeBudget(FOLLOWING_S)
-        try:
+            try:
+                self.keeper.settle(CLOSING_S)
+            except Exception:
+                log.exception("the last changes of files are not kept")
+        if self._assembler is not None:
+            self.layers_wait = TimeBudget(FOLLOWING_S)
             self._follow_sections()
-            for part in self.facilities.on(WorkFollower):
-                part.follow_work()
-        except StoreError as error:
-            log.warning("the layers are not up to date: %s", error)
+            self._ask(WorkFollower, lambda part: part.follow_work())
+        self._ask(LeavingPart, lambda part: part.leave())
 
     def _follow_sections(self) -> None:
-        for section in self.facilities.sections:
-            if isinstance(section, FollowingSection):
-                section.follow(self.layers_wait)
+        self._ask(FollowingSection, lambda section: section.follow(self.layers_wait))
 
     def begin(self) -> None:
         """Lets the parts look at what has changed between sessions."""
-        notices = (part.begin() for part in self.facilities.on(BeginningPart))
+        notices = self._ask(BeginningPart, lambda part: part.begin())
         self.session.inbox.user_messages += filter(None, notices)
 
     def read_answer(self, text: str) -> None:
         """Lets the parts take note of an answer that ended a run."""
-        for part in self.facilities.on(AnswerReader):
-            part.read_answer(text)
+        self._ask(AnswerReader, lambda part: part.read_answer(text))
 
     def read_result(self, tool: str, call: str, details: Any) -> None:
         """Lets the parts take note of what a tool returned; the user hears at once."""
         note = (lambda _name: None) if self.switches is None else self.switches.note
-        for part in self.facilities.on(ResultReader):
-            if notice := part.read_result(tool, call, details, note):
-                self.session.inbox.notify(notice)
+        answers = self._ask(ResultReader, lambda part: part.read_result(tool, call, details, note))
+        for notice in filter(None, answers):
+            self.session.inbox.notify(notice)
 
     def settle(self) -> None:
         """Settles what waited for the database; the user hears at once."""
-        for part in self.facilities.on(SettlingPart):
-            try:
-                for notice in part.settle():
-                    self.session.inbox.notify(notice)
-            except StoreError as error:
-                log.warning("%s is not settled yet: %s", type(part).__name__, error)
+        for notices in self._ask(SettlingPart, lambda part: part.settle()):
+            for notice in notices:
+                self.session.inbox.notify(notice)
 
     def with_status(self, answer: Answer) -> Answer:
         """The answer with the line for the user."""
         if self.switches is None:
             return answer
         self.switches.refresh()
-        lines = filter(None, map(_line_of, self.facilities.on(StatusPart)))
-        if line := " · ".join(lines):
+        lines = self._ask(StatusPart, lambda part: part.status_line())
+        if line := " · ".join(filter(None, lines)):
             answer["tasks"] = {"line": line}
         return answer
+
+    def _ask(self, hook: type[Part], ask: Callable[[Part], Said]) -> list[Said]:
+        """What the parts on a hook say; of one that fails the log says why, and the user hears
+        once."""
+        said: list[Said] = []
+        for part in self.facilities.on(hook):
+            name = type(part).__name__
+            try:
+                said.append(ask(part))
+            except ForedeckError as error:
+                log.warning("%s, as %s: %s", name, hook.__name__, error)
+            except Exception:
+                # No part may take the chat down, nor the parts after it.
+                log.exception("%s fails as %s", name, hook.__name__)
+                if name not in self._failed:
+                    self._failed.add(name)
+                    self.session.inbox.user_messages.append(PART_FAILED.format(name))
+        return said
 
 
 PRIVATE = (
@@ -199,11 +211,3 @@ def go_private(session: Session) -> str:
 
 def _has_begun(session: Session) -> bool:
     return bool(session.chat.log.newest or session.chat.turns)
-
-
-def _line_of(part: StatusPart) -> str:
-    try:
-        return part.status_line()
-    except ForedeckError as error:
-        log.warning("the status of %s cannot be shown: %s", type(part).__name__, error)
-        return ""
