@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import copy
 from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -71,11 +72,18 @@ def _what_is_kept_is_true(host: Host) -> None:
     assembler = host.opened.assembler
     uses = assembler.finders.uses
     context = rendering_of(host.state, assembler.config, Gauge(), uses.names)
-    plan = host.state.chat.branch.plan
+    branch, plan = host.state.chat.branch, host.state.chat.branch.plan
+    going_out = {
+        (index, block)
+        for index, block in branch.lost
+        if index < len(plan) and not plan.ops[index].leaves_out(block)
+    }
+    # Of a copy: what is left to follow stays for the next call.
+    assert copy(branch).lost_in_prompt() == going_out
     for index, chars in enumerate([0, *accumulate(plan.chars)]):
         assert plan.chars_before(index) == chars
     assert plan.places == {item.key.address: index for index, item in enumerate(plan.items)}
-    active = host.state.chat.branch.sets.active
+    active = branch.sets.active
     assert plan.folded_objects(active) == len(plan.carried.keys() - plan.holders.keys() - active)
     uses.follow(plan)
     wanted = uses.foldable.keys()

@@ -44,4 +44,7 @@ def _kept(branch: Branch) -> dict[str, Any]:
         "policy": dict(branch.policy_state),
         "ledger": branch.ledger,
         "stands": (branch.depth, branch.call, branch.matched),
+        "lost": branch.lost,
+        "rewritten": branch.rewritten,
+        "cache": branch.cache_entries,
     }

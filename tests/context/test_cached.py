@@ -12,6 +12,7 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, calls, lines, result
+from context.restored import check_restored
 from context.scenes import ask, bash, finish, outputs
 from context.sent import Sent
 from foredeck.accounting.cache import IdealCache, MarkedCache, PromptMaker, Shapes
@@ -175,6 +176,18 @@ def test_a_warming_request_puts_the_expiry_off(host: Host) -> None:
     assert sent.decision == Decision()
     assert sent.record.cache.warmed_ms == host.warmed_ms
     assert sent.record.cache.hit > HEAD
+
+
+def test_what_was_warmed_before_a_switch_of_model_is_warm_after_a_restart_too(host: Host) -> None:
+    ask(host)
+    finish(host)
+    host.wait(250)
+    host.warmed_ms = host.now_ms
+    host.model = {**(host.model or {}), "id": "m2"}
+    ask(host)
+    _, ends = host.state.chat.branch.cache_entries.others["anthropic/m1"]
+    assert ends == {1: host.warmed_ms}
+    check_restored(host)
 
 
 def test_what_was_reported_stands_in_the_next_record(host: Host) -> None:

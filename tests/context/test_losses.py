@@ -7,7 +7,8 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import lines
-from context.scenes import ask, command_text, later, think
+from context.restored import check_restored
+from context.scenes import ask, command_text, finish, later, think
 from context.sent import Sent
 from context.test_account import account
 from foredeck.model.calls import CallRecord, LostSum
@@ -144,6 +145,25 @@ def test_another_branch_has_what_only_this_one_has_lost(host: Host) -> None:
     report(host, "s0")
     step(host, "here", 70)
     assert record_of(host).lost.provider == ((1, 0),)
+
+
+def test_what_was_lost_before_a_change_of_layout_is_so_after_a_restart_too(host: Host) -> None:
+    turn(host, 2, text="Hm.")
+    report(host, "s1")
+    step(host, "more", text="Hm.")
+    finish(host)
+    host.restart(layout="pools")
+    ask(host)
+    check_restored(host)
+
+
+def test_what_comes_after_a_step_back_behind_a_rebase_is_not_lost(new_host: NewHost) -> None:
+    host = expired(new_host, reasoning=70)
+    first, until = host.state.chat.branch.rewritten[1:]
+    host.back(until - 1)
+    ask(host, "Another way.")
+    assert host.state.chat.branch.rewritten[1:] == (first, until - 1)
+    check_restored(host)
 
 
 def test_the_user_can_see_it(new_host: NewHost) -> None:

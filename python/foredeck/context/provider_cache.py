@@ -77,13 +77,14 @@ class CacheEntries:
         """Applies the next record."""
         cache, shared, end, now = record.cache, record.shared, record.length, record.time_ms
         model = record.model.name
+        # Before another model comes: what was renewed is that of the one before.
+        self.warm(cache.warmed_ms)
         if "" not in (model, self.model) and model != self.model:
             self.others[self.model] = self.around, self.used
             self.around, self.used = self.others.pop(model, ("", {}))
             self.touched = ()
         self.model = model or self.model
         self.around = cache.around or self.around
-        self.warm(cache.warmed_ms)
         if cache.hit == NOTHING:
             self.used.clear()
         rendered = record.first_rendered

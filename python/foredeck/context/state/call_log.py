@@ -184,6 +184,10 @@ class Rewritten(NamedTuple):
     def by(cls, record: CallRecord, depth: int) -> Rewritten:
         return cls(depth, record.decision.changed_from or 0, record.length)
 
+    def cut(self, length: int) -> Rewritten:
+        """The same without messages from `length` on."""
+        return self._replace(until=min(self.until, length))
+
 
 @dataclass(slots=True)
 class BranchState(StoredPlan):
@@ -202,8 +206,6 @@ class BranchState(StoredPlan):
     rewritten: Rewritten = field(default_factory=Rewritten)
 
     def apply(self, record: CallRecord) -> None:
-        if record.shared < len(self.keys):
-            self.lost = {spot for spot in self.lost if spot[0] < record.shared}
         # Not by `super()`, which does not find the class that slots are added to.
         StoredPlan.apply(self, record)
         changes = record.sets
@@ -243,6 +245,7 @@ class BranchState(StoredPlan):
         self.cache_entries.cut(length)
         self.released = {index for index in self.released if index < length}
         self.lost = {spot for spot in self.lost if spot[0] < length}
+        self.rewritten = self.rewritten.cut(length)
         self.candidates = {
             ref: depth for ref, depth in self.candidates.items() if ref.message < length
         }

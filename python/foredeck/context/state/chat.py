@@ -186,8 +186,14 @@ class Branch:
     def without_rendering(self) -> Branch:
         # What is active stays so: the decisions of context tools are not carried out once more.
         results = {item.call_id for item in self.plan.items if item.kind == "result"}
+        # What was lost goes out anew. The record shares no message, so a replay forgets the same.
         return replace(
-            self, plan=Plan(seals=self.plan.seals), matched=0, applied=self.applied | results
+            self,
+            plan=Plan(seals=self.plan.seals),
+            matched=0,
+            applied=self.applied | results,
+            lost=set(),
+            rewritten=self.rewritten.cut(0),
         )
 
 
