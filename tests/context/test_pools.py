@@ -16,6 +16,7 @@ from context.scenes import ask, context_tool, finish, use
 from context.sent import Sent, as_bytes, last
 from context.strategies import Script, sound_scripts
 from context.test_properties import BOUNDED
+from foredeck.context.calls import deciding
 from foredeck.context.layouts import WHOLE_CHARS
 from foredeck.context.messages.shape import Message
 
@@ -91,6 +92,32 @@ def test_output_of_commands_leaves_at_the_high_water_mark_the_least_recently_use
         sent = use(host, f"b{number}", "bash", lines(200, str(number)), command=f"make {number}")
     assert sent.decision.reason == "high-water"
     assert [block.split("\n")[1].split()[0] for block in active(sent)] == ["3", "4"]
+
+
+def test_a_file_read_again_is_as_recently_used_as_its_newest_read(new_host: NewHost) -> None:
+    host = new_host(layout="pools", policy="keep-all")
+    host.set_window(10_000)
+    ask(host)
+    file = lines(200, "row")
+    use(host, "r1", "read", file, path="a.py")
+    for number in range(3):
+        use(host, f"b{number}", "bash", lines(200, str(number)), command=f"make {number}")
+    both = calls("r2", "read", path="a.py"), calls("b3", "bash", command="make 3")
+    host.add(assistant(*both), result("r2", "read", file), result("b3", "bash", lines(200, "3")))
+    sent = host.call()
+    assert sent.decision.reason == "high-water"
+    assert f"@3\n{file}" in active(sent)
+
+
+@pytest.mark.parametrize("window", [None, 200_000])
+def test_what_cannot_leave_is_not_measured(
+    host: Host, window: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured: list[int] = []
+    monkeypatch.setattr(deciding, "active_content", lambda _context, n: measured.append(n) or [])
+    host.model = {**(host.model or {}), "contextWindow": window}
+    use(host, "r1", "read", FILE, path="a.py")
+    assert not measured
 
 
 def test_active_content_is_stored_once_however_many_calls_hold_it(host: Host) -> None:

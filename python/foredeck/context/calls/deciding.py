@@ -388,10 +388,12 @@ class Shedding(Rebase):
             branch.release(index)
         if call.request.wire.thinking and not first_mutable(branch.plan):
             strip_reasoning(context, 0)
-        sizes = {each: blocks_chars(active_content(context, each)) for each in context.sets.active}
-        fixed = self.costs.around_chars
         gone = objects_to_shed(
-            context, sizes, fixed_chars=fixed, window=call.window, marks=call.marks
+            context,
+            lambda ordinal: blocks_chars(active_content(context, ordinal)),
+            fixed_chars=self.costs.around_chars,
+            window=call.window,
+            marks=call.marks,
         )
         for ordinal in gone:
             branch.release_object(ordinal)

@@ -288,7 +288,7 @@ def fold_slots(context: RenderContext, index: int, slots: set[int]) -> bool:
 
 def objects_to_shed(
     context: RenderContext,
-    sizes: dict[int, int],
+    chars_of: Callable[[int], int],
     *,
     fixed_chars: int,
     window: int | None,
@@ -296,23 +296,30 @@ def objects_to_shed(
 ) -> set[int]:
     """Handles to release, least recently used first, to stay below the marks; changes nothing.
 
-    `sizes`: characters of each active object's content, by handle.
+    `chars_of`: characters of an active object's content, asked only if one may go.
     """
     plan, sets = context.plan, context.sets
+    flight, newest = plan.last_assistant(), dict[int, tuple[int, int]]()
+    # An object that several messages carry is as recently used as the newest of them.
+    for index, ordinal in context.branch.kept.items():
+        newest[ordinal] = max((plan.last_use(index), index), newest.get(ordinal, (-1, -1)))
+    going = [
+        ordinal
+        for ordinal in sorted(newest, key=newest.__getitem__)
+        if newest[ordinal][1] <= flight and ordinal not in sets.pins
+    ]
+    if not window or not going:
+        return set()
+    sizes = {ordinal: chars_of(ordinal) for ordinal in sets.active}
     chars = plan.chars_sent + fixed_chars + sum(sizes.values())
-    if not window or context.gauge.tokens(chars) <= marks.high * window:
+    if context.gauge.tokens(chars) <= marks.high * window:
         return set()
     gone: set[int] = set()
-    flight = plan.last_assistant()
-    handles = context.branch.kept
-    for index in sorted(handles, key=lambda i: (plan.last_use(i), i)):
-        ordinal = handles[index]
+    for ordinal in going:
         if context.gauge.tokens(chars) <= marks.low * window:
             break
-        if index > flight or ordinal in sets.pins:
-            continue
         gone.add(ordinal)
-        chars -= sizes.pop(ordinal, 0)
+        chars -= sizes.get(ordinal, 0)
     return gone
 
 
