@@ -75,6 +75,12 @@ SMALL = {"compaction": {"enabled": True, "reserveTokens": 4000, "keepRecentToken
 TALK = "a word or two more " * 600
 """What a few answers of fill a window with those settings."""
 
+
+def questions(count: int) -> list[str]:
+    """So many prompts, each another."""
+    return [f"Question {number}" for number in range(count)]
+
+
 Asked = Callable[..., str]
 """Runs a command of foredeck's with these arguments; returns what it has printed."""
 
@@ -177,14 +183,14 @@ class Pi:
 
     def rpc(
         self,
-        *,
+        *prompts: str,
         foredeck: bool = False,
         extensions: Sequence[Path | str] = (),
         before: Sequence[Path | str] = (),
         arguments: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
     ) -> RpcPi:
-        """Start `pi --mode rpc`; it is shut down at the end of the test if not before."""
+        """Start `pi --mode rpc` and send these prompts; shuts down with the test if not before."""
         client = RpcPi(
             self.install,
             self.workspace,
@@ -194,6 +200,8 @@ class Pi:
             timeout_s=PATIENCE_S,
         )
         self._stack.callback(client.shutdown)
+        for prompt in prompts:
+            client.prompt(prompt)
         return client
 
     def terminal(

@@ -53,6 +53,12 @@ def notified(rpc: RpcPi) -> list[str]:
     return [text for text in rpc.notifications() if NODE_IS_SLOW not in text]
 
 
+def command_text(rpc: RpcPi, text: str) -> str:
+    """What the user reads who has typed a command."""
+    rpc.command(text)
+    return notified(rpc)[-1]
+
+
 @contextmanager
 def stored(pi: Pi) -> Iterator[Store]:
     """The store that the engine of this run writes; may be read while the engine runs."""

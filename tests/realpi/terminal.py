@@ -76,16 +76,16 @@ class TerminalPi:
         """Process id of Pi."""
         return self._process.pid
 
-    def press(self, *keys: str) -> None:
+    def press(self, *keys: str) -> Self:
         """Press keys, one after the other."""
         for key in keys:
             os.write(self._terminal, key.encode())
+        return self
 
-    def submit(self, line: str) -> None:
+    def submit(self, line: str) -> Self:
         """Type a line and press Enter once the editor shows it."""
-        self.press(line)
-        self.wait_for(line)
-        self.press(ENTER)
+        self.press(line).wait_for(line)
+        return self.press(ENTER)
 
     def screen(self) -> str:
         """The lines on the screen, as they stand."""

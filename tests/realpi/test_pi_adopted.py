@@ -36,9 +36,7 @@ def elsewhere(pi: Pi, lines: list[str]) -> Path:
 def test_a_history_is_taken_in_with_a_word_and_sent_as_it_was(pi: Pi) -> None:
     model = pi.serve([*WORK, "on", "and on"])
     plain_session(pi)
-    rpc = pi.rpc(foredeck=True, arguments=["--continue"])
-    rpc.prompt("Go on.")
-    rpc.prompt("And on.")
+    rpc = pi.rpc("Go on.", "And on.", foredeck=True, arguments=["--continue"])
     (told,) = notified(rpc)
     assert told.startswith("foredeck has taken in 7 messages and 3 tool results from before")
     before, after = answered(model)[2], answered(model)[3]
@@ -64,8 +62,7 @@ def long_session(pi: Pi, messages: int) -> Path:
 def test_a_long_history_goes_out_as_ours_at_the_first_call(pi: Pi) -> None:
     """It is sent ahead, so that the call brings only what is new."""
     model = pi.serve(["on", "and on"], context_window=1_000_000)
-    rpc = pi.rpc(foredeck=True, arguments=["--session", str(long_session(pi, 1200))])
-    rpc.prompt("Go on.")
+    rpc = pi.rpc("Go on.", foredeck=True, arguments=["--session", str(long_session(pi, 1200))])
     rpc.prompt("And on.")
     (told,) = [text for text in notified(rpc) if "before it was on" in text]
     assert told.startswith("foredeck has taken in 1,2")
@@ -83,15 +80,13 @@ def test_a_file_that_is_cut_off_goes_on_with_what_is_left(pi: Pi) -> None:
     results = [n for n, line in enumerate(lines) if '"role":"toolResult"' in line]
     # The first of two results is there, the second is cut in the middle of its line.
     path = elsewhere(pi, [*lines[: results[1]], lines[results[1]][:80]])
-    rpc = pi.rpc(foredeck=True, arguments=["--session", str(path)])
-    rpc.prompt("Go on.")
+    rpc = pi.rpc("Go on.", foredeck=True, arguments=["--session", str(path)])
     assert rpc.shutdown() == 0
     lost, told = notified(rpc)
     assert lost == "1 line of the session file was cut off or damaged: what it held is lost."
     assert told.startswith("foredeck has taken in 3 messages and 1 tool result from before")
     assert told.endswith("1 tool call had no result in the session file.")
-    again = pi.rpc(foredeck=True, arguments=["--session", str(path)])
-    again.prompt("More.")
+    again = pi.rpc("More.", foredeck=True, arguments=["--session", str(path)])
     assert notified(again) == []
     assert "No result: the call was interrupted." in answered(model)[-1].request.text
     assert_stable(answered(model)[3:])
@@ -117,8 +112,7 @@ def test_a_file_of_another_machine_is_taken_in(pi: Pi) -> None:
     header = json.loads(lines[0])
     lines[0] = json.dumps({**header, "id": "0000-other-machine", "cwd": str(pi.repo)})
     (pi.repo / "a.txt").write_text("another file of that name")
-    rpc = pi.rpc(foredeck=True, arguments=["--session", str(elsewhere(pi, lines))])
-    rpc.prompt("Go on.")
+    rpc = pi.rpc("Go on.", foredeck=True, arguments=["--session", str(elsewhere(pi, lines))])
     rpc.prompt("Where are we?")
     assert_stable(answered(model)[2:])
     sent = answered(model)[-1]

@@ -14,7 +14,14 @@ from foredeck_bench.twin.prompts import normalized
 from foredeck_bench.twin.script import Api, ModelRequest, Step, StepResult, call
 from foredeck_bench.twin.server import RecordedRequest, answer_summaries
 from harness import Pi
-from observed import assert_recorded, assert_stable, calls_of, notified, session_of, stored
+from observed import (
+    assert_recorded,
+    assert_stable,
+    calls_of,
+    command_text,
+    session_of,
+    stored,
+)
 
 WIRES: tuple[Api, ...] = ("anthropic-messages", "openai-completions")
 
@@ -29,8 +36,7 @@ def ready(request: ModelRequest) -> StepResult | None:
 
 def doctor(rpc: RpcPi, arguments: str = "") -> dict[str, tuple[str, str]]:
     """What `/foredeck doctor` says: status and text by name."""
-    rpc.command(f"/foredeck doctor {arguments}".rstrip())
-    lines = notified(rpc)[-1].split("\n")
+    lines = command_text(rpc, f"/foredeck doctor {arguments}".rstrip()).split("\n")
     return {line[9:19].strip(): (line[:7].strip(), line[21:]) for line in lines}
 
 

@@ -102,8 +102,7 @@ def test_what_is_read_again_is_foreseen(
 
     waits: list[Step] = [call("bash", command="sleep 30")] if happens is stopped else turn(20)
     model = pi.serve([*turn(10), *waits, *turn(30)], api=api)
-    rpc = pi.rpc(foredeck=True, arguments=["--thinking", "low"])
-    rpc.prompt("One.")
+    rpc = pi.rpc("One.", foredeck=True, arguments=["--thinking", "low"])
     rpc = happens(pi, rpc)
     rpc.prompt("Three.")
     with stored(pi) as store:

@@ -14,6 +14,7 @@ from observed import (
     assert_recorded,
     assert_stable,
     calls_of,
+    command_text,
     errors,
     handle,
     last_result,
@@ -87,10 +88,8 @@ def test_off_sends_pis_own_bytes_and_on_goes_on(pi: Pi) -> None:
             "end",
         ]
     )
-    rpc = pi.rpc(foredeck=True)
-    rpc.prompt("first")
-    rpc.command("/foredeck off")
-    assert notified(rpc)[-1].startswith("foredeck is off: ")
+    rpc = pi.rpc("first", foredeck=True)
+    assert command_text(rpc, "/foredeck off").startswith("foredeck is off: ")
     assert rpc.statuses()[-1] == "foredeck off"
     rpc.prompt("second")
     rpc.command("/foredeck on")
@@ -120,8 +119,7 @@ def test_off_sends_pis_own_bytes_and_on_goes_on(pi: Pi) -> None:
 def test_off_from_the_start_and_on_later(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     model = pi.serve([call("read", path="a.txt"), "plain", call("read", path="a.txt"), "end"])
-    rpc = pi.rpc(foredeck=True, environment={"FOREDECK": "off"})
-    rpc.prompt("first")
+    rpc = pi.rpc("first", foredeck=True, environment={"FOREDECK": "off"})
     assert results(model.requests[1]) == [TEXT]
     rpc.command("/foredeck on")
     rpc.prompt("second")
@@ -140,8 +138,7 @@ def answers(address: str) -> bool:
 
 def test_the_inspector_opens_from_pi_and_ends_with_it(pi: Pi) -> None:
     pi.serve(["hello"])
-    with pi.rpc(foredeck=True, environment={"BROWSER": "true"}) as rpc:
-        rpc.prompt("go")
+    with pi.rpc("go", foredeck=True, environment={"BROWSER": "true"}) as rpc:
         rpc.command("/foredeck ui")
         rpc.command("/foredeck ui")
         opened, again = notified(rpc)
@@ -156,8 +153,7 @@ def test_the_inspector_opens_from_pi_and_ends_with_it(pi: Pi) -> None:
 def test_the_command_goes_on_the_path_when_the_user_asks(pi: Pi) -> None:
     target = pi.workspace.root / "home" / ".local" / "bin" / "foredeck"
     pi.serve(["hello"])
-    with pi.rpc(foredeck=True) as rpc:
-        rpc.prompt("go")
+    with pi.rpc("go", foredeck=True) as rpc:
         assert not target.exists()
         rpc.command("/foredeck setup path")
         (told,) = notified(rpc)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from foredeck_bench.twin.script import Step, call, overflow
-from harness import SMALL, TALK, Pi, both_versions, on_either
+from harness import SMALL, TALK, Pi, both_versions, on_either, questions
 from observed import answered, assert_stable, messages, results, session_of, stored
 
 """About 2,850 tokens by the scripted model's count."""
@@ -34,9 +34,7 @@ def test_at_the_threshold_chat_is_summed_up_without_a_model(pi: Pi) -> None:
     script: list[Step] = [f"Answer {n}. {TALK}" for n in range(6)]
     script += [lambda _: call("activate", id=f"{handle(pi)} turns 2"), "found"]
     model = pi.serve(script, context_window=20_000, settings=SMALL)
-    rpc = pi.rpc(foredeck=True)
-    for number in range(7):
-        rpc.prompt(f"Question {number}")
+    rpc = pi.rpc(*questions(7), foredeck=True)
     (entry,) = compactions(rpc.entries())
     assert entry["fromHook"] is True
     assert entry["summary"].startswith("[foredeck] Turns 1-")
@@ -54,9 +52,7 @@ def test_the_users_own_compaction_is_written_by_the_model_and_can_be_activated(p
     script: list[Step] = [f"Answer {n}. {TALK}" for n in range(3)]
     script += [lambda _: call("activate", id=f"{handle(pi)} turns 1-2"), "found", "on"]
     model = pi.serve(script, settings=SMALL)
-    rpc = pi.rpc(foredeck=True)
-    for number in range(3):
-        rpc.prompt(f"Question {number}")
+    rpc = pi.rpc(*questions(3), foredeck=True)
     assert "## Goal" in rpc.compact("mind the tests")["summary"]
     rpc.prompt("What was it?")
     rpc.prompt("And on.")
@@ -91,11 +87,7 @@ def test_a_result_that_makes_the_prompt_too_long_is_tried_once_more_in_its_turn(
     script: list[Step] = [f"Answer {n}. {TALK}" for n in range(2)]
     script += [call("bash", command="seq 1000 3000"), "went through", "on"]
     model = pi.serve(script, context_window=200_000, settings=SMALL, window=11_000)
-    rpc = pi.rpc(foredeck=True)
-    rpc.prompt(f"Question 0 {TALK}")
-    rpc.prompt("Question 1")
-    rpc.prompt(asked)
-    rpc.prompt("And on.")
+    pi.rpc(f"Question 0 {TALK}", "Question 1", asked, "And on.", foredeck=True)
     assert [r.status for r in model.requests if not r.side] == [200, 200, 200, 400, 200, 200]
     retried, after = answered(model)[-2:]
     assert asked in retried.request.text
@@ -109,9 +101,7 @@ def test_a_prompt_that_is_refused_again_is_left_to_pi(pi: Pi) -> None:
     script: list[Step] = [f"Answer {n}. {TALK}" for n in range(3)]
     script += [overflow(12_000, 11_000), overflow(9_000, 8_000), "later"]
     model = pi.serve(script, settings=SMALL)
-    rpc = pi.rpc(foredeck=True)
-    for number in range(4):
-        rpc.prompt(f"Question {number}")
+    rpc = pi.rpc(*questions(4), foredeck=True)
     assert [r.status for r in model.requests] == [200, 200, 200, 400, 400]
     assert "prompt is too long" in str(rpc.entries()[-1])
     rpc.prompt("Once more.")
@@ -121,7 +111,5 @@ def test_a_prompt_that_is_refused_again_is_left_to_pi(pi: Pi) -> None:
 @on_either("away", {"FOREDECK": "off"}, {"FOREDECK_PYTHON": "/nowhere/python"})
 def test_without_the_engine_pi_compacts_in_its_own_way(pi: Pi, away: dict[str, str]) -> None:
     pi.serve([f"Answer {n}. {TALK}" for n in range(7)], context_window=20_000, settings=SMALL)
-    rpc = pi.rpc(foredeck=True, environment=away)
-    for number in range(7):
-        rpc.prompt(f"Question {number}")
+    rpc = pi.rpc(*questions(7), foredeck=True, environment=away)
     assert [entry["summary"][:7] for entry in compactions(rpc.entries())] == ["## Goal"]

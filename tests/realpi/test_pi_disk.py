@@ -47,8 +47,7 @@ def test_a_change_by_something_else_is_announced_once_at_the_newest_message(pi: 
             "seen",
         ]
     )
-    rpc = pi.rpc(foredeck=True)
-    rpc.prompt("read it")
+    rpc = pi.rpc("read it", foredeck=True)
     (pi.repo / "a.txt").write_text(TEXT.replace("line 7:", "line seven:"))
     rpc.prompt("go on")
     rpc.prompt("and on")

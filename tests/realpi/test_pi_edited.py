@@ -49,9 +49,7 @@ def test_entries_replaced_and_hidden_by_another_extension(pi: Pi) -> None:
             "fourth",
         ]
     )
-    rpc = pi.rpc(foredeck=True, extensions=[EDITS])
-    for prompt in ("work", "second", "third", "fourth"):
-        rpc.prompt(prompt)
+    rpc = pi.rpc("work", "second", "third", "fourth", foredeck=True, extensions=[EDITS])
     assert notified(rpc) == []
     sent = answered(model)
     assert results(sent[1])[0].endswith("(taken out by another extension)")

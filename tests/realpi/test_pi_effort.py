@@ -10,7 +10,15 @@ import pytest
 
 from foredeck_bench.twin.script import Api, Reply, Step, Text, Thinking, call
 from harness import Pi
-from observed import assert_foreseen, calls_of, notified, session_of, stored, wait_for_request
+from observed import (
+    assert_foreseen,
+    calls_of,
+    command_text,
+    notified,
+    session_of,
+    stored,
+    wait_for_request,
+)
 from test_pi_asking import blocks, doctor, ready, without_end
 from test_pi_cache import markers, parallel
 
@@ -27,8 +35,7 @@ def effort(level: str) -> Json:
 
 def test_a_question_at_the_end_of_the_prompt_stands_before_the_effort(pi: Pi) -> None:
     model = pi.serve([call("bash", command="seq 2000"), "worked", "more"], side=ready)
-    rpc = pi.rpc(foredeck=True, arguments=["--thinking", "high"])
-    rpc.prompt("go")
+    rpc = pi.rpc("go", foredeck=True, arguments=["--thinking", "high"])
     found = doctor(rpc)
     assert found["warm cache"] == ("ok", "would be read: the prompt of call 2")
     assert "and thinks about it (at least low)" in found["model"][1]
@@ -58,8 +65,7 @@ def test_a_stop_before_the_first_token_is_no_change_by_others(pi: Pi, api: Api) 
     steps: list[Step] = [call("bash", command="seq 2000"), "worked"]
     late = Reply((Text("late"),), delay_s=120)
     model = pi.serve([*steps, late, "on it", "done"], api=api, side=ready)
-    rpc = pi.rpc(foredeck=True)
-    rpc.prompt("go")
+    rpc = pi.rpc("go", foredeck=True)
     rpc.send("prompt", message="look at it")
     wait_for_request(model, 3)
     rpc.abort()
@@ -83,8 +89,7 @@ def test_one_more_marker_is_set_in_a_thread_that_then_begins_anew(pi: Pi) -> Non
     before = plain.requests[-1]
     assert before.usage.read < before.usage.ideal
     model = pi.serve([*LONG, "on"])
-    rpc = pi.rpc(foredeck=True)
-    rpc.prompt("go")
+    rpc = pi.rpc("go", foredeck=True)
     last = model.requests[-1]
     assert last.thread == {"type": "create"}
     assert last.usage.read == last.usage.ideal
@@ -104,8 +109,7 @@ def test_off_says_what_it_costs_before_it_happens(pi: Pi) -> None:
     commands = ["seq 2000", *(f"echo {n}" for n in range(11))]
     work: list[Step] = [[Thinking("so"), call("bash", command=each)] for each in commands]
     model = pi.serve([*work, "worked", "plain", "managed"])
-    rpc = pi.rpc(foredeck=True)
-    rpc.prompt("go")
+    rpc = pi.rpc("go", foredeck=True)
     shown: list[str] = []
     is_wanted = False
 
@@ -114,8 +118,7 @@ def test_off_says_what_it_costs_before_it_happens(pi: Pi) -> None:
         return {"confirmed": is_wanted}
 
     rpc.dialogs = answer
-    rpc.command("/foredeck off")
-    assert notified(rpc)[-1] == "foredeck stays on."
+    assert command_text(rpc, "/foredeck off") == "foredeck stays on."
     said = re.fullmatch(
         r"The next call reads ([\d,]+) tokens anew that are in the provider's cache now "
         r"\(\$0\.\d{4}\) and loses the reasoning behind 11 answers\.",

@@ -32,8 +32,7 @@ def test_a_turn_is_read_out_when_the_agent_has_settled(pi: Pi) -> None:
         [call("bash", command=f"echo '{mail}'"), "Fixed: the tables stay in tables.py.", "ok"],
         side=extractor(answer),
     )
-    rpc = pi.rpc(foredeck=True, environment=ASKED)
-    rpc.prompt(SAID)
+    rpc = pi.rpc(SAID, foredeck=True, environment=ASKED)
     [record] = read_out(pi)
     assert mail not in material(asked[0]), "what tools brought is not shown"
     assert "turn-1 (user):\n  Fix the parser." in material(asked[0])
@@ -75,13 +74,10 @@ def test_what_waits_is_answered_by_a_key(pi: Pi) -> None:
             "decision, in this project; the model's wording",
         ):
             terminal.wait_for(line)
-        terminal.press("a")
-        terminal.wait_for("Memory: 1 kept, 1 waits for your word.")
-        terminal.press("r")
-        terminal.wait_for("Not kept. It is not asked about again.")
+        terminal.press("a").wait_for("Memory: 1 kept, 1 waits for your word.")
+        terminal.press("r").wait_for("Not kept. It is not asked about again.")
         assert "Memory: 1 kept." in terminal.wait_for("Memory: 1 kept.")
-        terminal.press("q")
-        terminal.wait_until(lambda screen: "q quit" not in screen, "Pi's own screen")
+        terminal.press("q").wait_until(lambda screen: "q quit" not in screen, "Pi's own screen")
         assert terminal.quit() == 0
     assert sorted(state for _, state, _ in entries(pi)) == ["kept", "refused"]
     with stored(pi) as store:
@@ -104,12 +100,10 @@ def test_several_entries_are_marked_and_deleted_in_the_view(pi: Pi) -> None:
                 ),
                 "the answer",
             )
-        terminal.submit("/memory")
-        terminal.wait_for("Memory: 3 kept.")
+        terminal.submit("/memory").wait_for("Memory: 3 kept.")
         for key in "xxd":
             terminal.press(key)
         terminal.wait_for("Memory: 1 kept.")
-        terminal.press("q")
-        terminal.wait_until(lambda screen: "q quit" not in screen, "Pi's own screen")
+        terminal.press("q").wait_until(lambda screen: "q quit" not in screen, "Pi's own screen")
         assert terminal.quit() == 0
     assert sorted(state for _, state, _ in entries(pi)) == ["deleted", "deleted", "kept"]

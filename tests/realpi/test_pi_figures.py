@@ -20,7 +20,7 @@ from foredeck_inspector.views.calls import call_page
 from foredeck_inspector.views.sessions import session_page
 from foredeck_inspector.work import Work
 from harness import Asked, Pi
-from observed import answered, notified, session_of, stored
+from observed import answered, command_text, notified, session_of, stored
 
 View = Callable[[Page], WebPage]
 TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(900))
@@ -49,13 +49,10 @@ def test_every_screen_has_the_same_figures(pi: Pi, asked: Asked) -> None:
         (pi.repo / f"f{number}.txt").write_text(f"file {number}\n{TEXT}")
     reads: list[Step] = [call("read", path=f"f{number}.txt") for number in range(5)]
     model = pi.serve([*reads, *working(1, 7), *working(10, 3)])
-    rpc = pi.rpc(foredeck=True, arguments=["--thinking", "low"])
-    rpc.prompt("Read.")
-    rpc.prompt("Go on.")
+    rpc = pi.rpc("Read.", "Go on.", foredeck=True, arguments=["--thinking", "low"])
 
     def answer(command: str) -> str:
-        rpc.command(command)
-        return notified(rpc)[-1]
+        return command_text(rpc, command)
 
     why, window = answer("/foredeck why"), answer("/foredeck")
     folded, looked = answer("/foredeck why @5"), answer("/foredeck trace quick brown")

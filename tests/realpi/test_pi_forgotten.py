@@ -65,8 +65,7 @@ def test_a_session_is_not_forgotten_while_pi_has_it_open(pi: Pi) -> None:
             "went on",
         ]
     )
-    with pi.rpc(foredeck=True) as rpc:
-        rpc.prompt("erase yourself")
+    with pi.rpc("erase yourself", foredeck=True) as rpc:
         assert "is for you only" in results(model.requests[-1])[-1]
         with stored(pi) as store:
             session = session_of(store)
@@ -99,8 +98,7 @@ def test_a_session_erased_under_pi_begins_anew_and_is_resumed(pi: Pi) -> None:
             "resumed",
         ]
     )
-    with pi.rpc(foredeck=True) as rpc:
-        rpc.prompt("work")
+    with pi.rpc("work", foredeck=True) as rpc:
         with stored(pi) as store:
             session = session_of(store)
             _erase(pi, store, session)

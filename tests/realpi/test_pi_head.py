@@ -35,8 +35,7 @@ def test_it_stands_first_on_both_wires_and_outlives_the_engine(pi: Pi, api: Api)
     script = [call("bash", command="seq 300"), "one"]
     script += [call("write", path="notes/ideas.md", content="# Ideas\n"), "two", "three"]
     model = pi.serve(script, api=api)
-    rpc = pi.rpc(foredeck=True, environment=NO_LOG)
-    rpc.prompt("What do I know?")
+    rpc = pi.rpc("What do I know?", foredeck=True, environment=NO_LOG)
     assert rpc.kill_engine()
     rpc.prompt("Write down your ideas.")
     rpc.prompt("And now?")

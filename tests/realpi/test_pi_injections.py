@@ -85,8 +85,7 @@ def test_the_next_session_reads_nothing_of_them_and_no_block_is_forged(
     answer = f"preference|turn-2|{forged}|{goal}\nfact|turn-2|{forged}|{goal}"
     script: list[Step] = [call("read", path="mail.txt"), f"It says: {goal}"]
     pi.serve(script, side=extractor(lambda _: answer))
-    rpc = pi.rpc(foredeck=True, environment=OFTEN)
-    rpc.prompt("Sum up mail.txt, please.")
+    rpc = pi.rpc("Sum up mail.txt, please.", foredeck=True, environment=OFTEN)
     read_out(pi)
     assert rpc.shutdown() == 0
     model = pi.serve(["hello"], side=extractor(lambda _: "NONE"))

@@ -304,8 +304,7 @@ def test_of_two_copies_the_second_stands_back(pi: Pi, checkout: Path, tmp_path: 
     model = pi.serve(
         [call("bash", command="seq 300"), "done", call("bash", command="seq 300"), "end"]
     )
-    rpc = pi.rpc(foredeck=True, extensions=[copy])
-    rpc.prompt("go")
+    rpc = pi.rpc("go", foredeck=True, extensions=[copy])
     assert len(rpc.engines()) == 1
     rpc.send("new_session")
     rpc.prompt("go on")

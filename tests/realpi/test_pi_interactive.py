@@ -32,8 +32,7 @@ def choose(pi: TerminalPi, command: str, title: str, entry: str) -> None:
 
     A screen that is half drawn may lack the cursor: a key for each of those would go too far.
     """
-    pi.submit(command)
-    screen = pi.wait_until(lambda now: title in now and selected(now) != "", title)
+    screen = pi.submit(command).wait_until(lambda now: title in now and selected(now) != "", title)
     while entry not in (before := selected(screen)):
         pi.press(UP)
         screen = pi.wait_until(
@@ -52,8 +51,7 @@ def navigate(pi: TerminalPi, entry: str) -> None:
     """Go to an entry of the session's tree, without a summary of the branch that is left."""
     choose(pi, "/tree", "Session Tree", entry)
     pi.wait_for("→ No summary")
-    pi.press(ENTER)
-    pi.wait_for("Navigated to selected point")
+    pi.press(ENTER).wait_for("Navigated to selected point")
 
 
 def test_branches_and_copies_at_the_terminal(pi: Pi) -> None:
@@ -86,18 +84,13 @@ def test_branches_and_copies_at_the_terminal(pi: Pi) -> None:
         terminal.wait_for("Forked to new session")
         terminal.press(ENTER)
         at_rest(terminal, "asked in the fork")
-        terminal.submit("/clone")
-        terminal.wait_for("Cloned to new session")
+        terminal.submit("/clone").wait_for("Cloned to new session")
         ask(terminal, "and here", "asked in the clone")
-        terminal.submit("/reload")
-        terminal.wait_for("Reloaded keybindings, extensions")
+        terminal.submit("/reload").wait_for("Reloaded keybindings, extensions")
         ask(terminal, "still here", "after the reload")
-        terminal.submit("/foredeck")
-        terminal.wait_for("1 pinned, ")
-        terminal.press("q")
-        terminal.wait_until(lambda screen: "q quit" not in screen, "Pi's own screen")
-        terminal.submit("/new")
-        terminal.wait_for("New session started")
+        terminal.submit("/foredeck").wait_for("1 pinned, ")
+        terminal.press("q").wait_until(lambda screen: "q quit" not in screen, "Pi's own screen")
+        terminal.submit("/new").wait_for("New session started")
         ask(terminal, "begin anew", "in a new session")
         assert terminal.quit() == 0
     sent = [messages(request) for request in answered(model)]
@@ -137,8 +130,7 @@ def test_compaction_at_the_terminal(pi: Pi) -> None:
         ask(terminal, "please work", "it is done")
         ask(terminal, "say much", "much was said")
         ask(terminal, "third question", "the third answer")
-        terminal.submit("/compact keep the names")
-        terminal.wait_for("[compaction]")
+        terminal.submit("/compact keep the names").wait_for("[compaction]")
         ask(terminal, "go on", "here it goes on")
         ask(terminal, "and on", "and on it goes")
         assert terminal.quit() == 0

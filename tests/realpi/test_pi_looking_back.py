@@ -6,7 +6,7 @@ import json
 import re
 
 from foredeck_bench.twin.script import Step, call
-from harness import SMALL, TALK, Asked, Pi
+from harness import SMALL, TALK, Asked, Pi, questions
 from observed import answered, handle, notified, results, session_of, stored
 
 NAME = "measure_the_tide"
@@ -23,9 +23,7 @@ def test_where_a_name_stood_and_what_a_session_did(pi: Pi, asked: Asked) -> None
             "done",
         ]
     )
-    rpc = pi.rpc(foredeck=True)
-    rpc.prompt("Hello")
-    rpc.prompt("Read the file, and make it two.")
+    rpc = pi.rpc("Hello", "Read the file, and make it two.", foredeck=True)
     rpc.command(f"/foredeck trace {NAME}")
     rpc.command("/foredeck trace")
     shown, usage = notified(rpc)
@@ -54,9 +52,7 @@ def test_what_a_compaction_leaves_out(pi: Pi) -> None:
     script += [f"Answer {n}. {TALK}" for n in range(2)]
     script += [lost, "found"]
     model = pi.serve(script, settings=SMALL)
-    rpc = pi.rpc(foredeck=True)
-    for number in range(3):
-        rpc.prompt(f"Question {number}")
+    rpc = pi.rpc(*questions(3), foredeck=True)
     rpc.command("/foredeck compact --preview")
     rpc.command("/foredeck compact")
     assert "## Goal" in rpc.compact()["summary"]

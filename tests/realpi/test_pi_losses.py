@@ -7,7 +7,7 @@ import pytest
 from foredeck.model.calls import LostSum
 from foredeck_bench.twin.script import Api, Step, Text, Thinking, call
 from harness import Pi
-from observed import answered, calls_of, notified, stored
+from observed import answered, calls_of, command_text, notified, stored
 
 WIRES: tuple[Api, ...] = ("anthropic-messages", "openai-responses")
 
@@ -31,11 +31,9 @@ def test_what_the_provider_drops_is_counted_once(pi: Pi, api: Api) -> None:
         for number in range(5)
     ]
     model = pi.serve([*steps, [Thinking("all seen"), Text("done")], "again"], api=api)
-    rpc = pi.rpc(foredeck=True, extensions=[REDACTS], arguments=["--thinking", "low"])
-    rpc.prompt("work")
+    rpc = pi.rpc("work", foredeck=True, extensions=[REDACTS], arguments=["--thinking", "low"])
     rpc.prompt("more")
-    rpc.command("/foredeck cost")
-    told = notified(rpc)[-1]
+    told = command_text(rpc, "/foredeck cost")
     dropped = [len(each.dropped) for each in answered(model)]
     assert dropped[:3] == [0, 0, 0]
     assert dropped[3] == 3, "all reasoning before the change"

@@ -9,7 +9,7 @@ from foredeck_bench.scripted.pi_process import MODEL, PROVIDER
 from foredeck_bench.twin.prompts import prompt_tokens
 from foredeck_bench.twin.script import Step, Thinking, call
 from foredeck_bench.twin.server import RecordedRequest
-from harness import Pi
+from harness import Pi, questions
 from observed import answered, calls_of, stored
 from pictures import png
 
@@ -52,9 +52,7 @@ def test_every_prompt_fits_the_model_that_gets_it(pi: Pi) -> None:
     script += ["small", call("bash", command="seq 70000 72000"), "smaller", "plain", "big again"]
     model = pi.serve(script, reasoning=True)
     add_models(pi, model.url)
-    rpc = pi.rpc(foredeck=True)
-    for number in range(4):
-        rpc.prompt(f"Question {number}")
+    rpc = pi.rpc(*questions(4), foredeck=True)
     assert tokens(answered(model)[-1]) > WINDOW
     rpc.send("set_model", provider=PROVIDER, modelId=SMALL)
     rpc.prompt("With the small one.")

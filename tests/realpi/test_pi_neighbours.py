@@ -14,7 +14,7 @@ from foredeck.model.call_values import Ack
 from foredeck.model.documents import ToolcallDocument
 from foredeck_bench.twin.script import call
 from foredeck_lab.cost_command import cost_text
-from harness import SMALL, TALK, TEXT, Asked, Pi, both_versions
+from harness import SMALL, TALK, TEXT, Asked, Pi, both_versions, questions
 from observed import (
     answered,
     assert_stable,
@@ -98,9 +98,7 @@ def contents(pi: Pi, tool: str) -> list[str | None]:
 def test_another_extension_owns_compaction(pi: Pi) -> None:
     """It cancels the user's first compaction and writes the second."""
     model = pi.serve([f"Answer {n}. {TALK}" for n in range(3)] + ["on", "and on"], settings=SMALL)
-    rpc = pi.rpc(foredeck=True, before=[OWNS_COMPACTION])
-    for number in range(3):
-        rpc.prompt(f"Question {number}")
+    rpc = pi.rpc(*questions(3), foredeck=True, before=[OWNS_COMPACTION])
     with pytest.raises(Exception, match=r"[Cc]ancel"):
         rpc.compact()
     rpc.prompt("Go on.")
@@ -123,9 +121,7 @@ def test_another_extension_owns_compaction(pi: Pi) -> None:
 
 def test_a_bash_of_another_extension_is_kept_as_it_gave_it(pi: Pi) -> None:
     model = pi.serve([call("bash", command="ls"), "done", call("bash", command="ls"), "end"])
-    rpc = pi.rpc(foredeck=True, extensions=[REPLACES_BASH])
-    rpc.prompt("work")
-    rpc.prompt("more")
+    rpc = pi.rpc("work", "more", foredeck=True, extensions=[REPLACES_BASH])
     (told,) = notified(rpc)
     assert told.startswith("Another extension replaces Pi's own bash")
     ran = "ran elsewhere: ls\n" * 60
@@ -201,9 +197,7 @@ def test_searching_tools_list_and_leave_content_alone(pi: Pi) -> None:
         ]
     )
     tools = ["--tools", "read,bash,edit,write,grep,find,ls,activate,deactivate,pin,unpin"]
-    rpc = pi.rpc(foredeck=True, arguments=tools)
-    rpc.prompt("search")
-    rpc.prompt("more")
+    pi.rpc("search", "more", foredeck=True, arguments=tools)
     assert_stable(answered(model))
     assert TEXT in results(answered(model)[-1])[0]
     assert results(answered(model)[-1])[-1].endswith("is above.")
@@ -231,9 +225,7 @@ def test_nested_calls_of_code_mode_change_no_script(pi: Pi) -> None:
             "end",
         ]
     )
-    rpc = pi.rpc(foredeck=True, arguments=["--tools", "+codemode"])
-    rpc.prompt("run it")
-    rpc.prompt("more")
+    pi.rpc("run it", "more", foredeck=True, arguments=["--tools", "+codemode"])
     assert f"{len(TEXT)} line 0:" in results(answered(model)[-1])[1]
     assert_stable(answered(model))
     assert "Script completed" in str(contents(pi, "codemode")[0])
@@ -253,8 +245,7 @@ def test_nested_calls_of_code_mode_and_their_files_can_be_had(pi: Pi, asked: Ask
         "await tools.write({ path: 'b.txt', content: a }); return 'copied';"
     )
     model = pi.serve([call("codemode", code=script), [call("activate", id="a.txt")], "done"])
-    rpc = pi.rpc(foredeck=True, arguments=["--tools", "+codemode"])
-    rpc.prompt("run it")
+    rpc = pi.rpc("run it", foredeck=True, arguments=["--tools", "+codemode"])
     rpc.command("/foredeck")
     at = handle(pi, "/a.txt")
     assert results(model.requests[-1])[1] == f"{at}\n{TEXT}"

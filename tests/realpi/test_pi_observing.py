@@ -13,8 +13,8 @@ import pytest
 from foredeck_bench.scripted.pi_rpc import RpcPi
 from foredeck_bench.twin.script import Failure, ModelRequest, Reply, Step, StepResult, Text, call
 from foredeck_bench.twin.server import RecordedRequest, ScriptedModel, answer_summaries
-from harness import Asked, Pi
-from observed import OBSERVED, answered, messages, notified, session_of, stored
+from harness import Asked, Pi, questions
+from observed import OBSERVED, answered, command_text, messages, session_of, stored
 from test_pi_sessions import GOTO, answer_of
 
 NOTE = "Agent counted the rows of the queue"
@@ -74,8 +74,7 @@ def test_chat_is_observed_while_the_agent_works_and_leaves_at_a_rebase(
     pi: Pi, asked: Asked
 ) -> None:
     model = pi.serve(work(6), api="openai-completions", side=observed_by(BLOCK))
-    rpc = pi.rpc(foredeck=True, environment=OBSERVED)
-    prompts(rpc, 3)
+    rpc = pi.rpc(*questions(3), foredeck=True, environment=OBSERVED)
     until(lambda: bool(observations(pi)))
     assert "Question 0" in answered(model)[-1].request.text
     prompts(rpc, 3, first=3)
@@ -85,8 +84,7 @@ def test_chat_is_observed_while_the_agent_works_and_leaves_at_a_rebase(
     assert "Question 0" in last, "what the user said in few words stays"
     first = observations(pi)[0]
     assert (first["observed_by"], first["mode"]) == ("model", "default")
-    rpc.command("/foredeck cost")
-    assert "foredeck's own questions are $" in notified(rpc)[-1]
+    assert "foredeck's own questions are $" in command_text(rpc, "/foredeck cost")
     assert rpc.shutdown() == 0
     with stored(pi) as store:
         session = session_of(store)
@@ -96,8 +94,7 @@ def test_chat_is_observed_while_the_agent_works_and_leaves_at_a_rebase(
 def test_where_it_costs_less_the_last_prompt_is_asked_from_the_cache(pi: Pi) -> None:
     steps: list[Step] = [f"Answer {n}. {TALK * 12}" for n in range(3)]
     model = pi.serve(steps, side=observed_by(BLOCK), kept_s=300)
-    rpc = pi.rpc(foredeck=True, environment=OBSERVED)
-    prompts(rpc, 2)
+    rpc = pi.rpc(*questions(2), foredeck=True, environment=OBSERVED)
     until(lambda: bool(observations(pi)))
     question = observers(model)[0]
     assert "Note what the messages hold from the user's, " in question.request.text
@@ -126,8 +123,7 @@ FAILURES: dict[str, StepResult] = {
 def test_an_observer_that_is_of_no_use_replaces_nothing(pi: Pi, kind: str) -> None:
     (pi.repo / "kept").touch()
     model = pi.serve(work(5), side=observed_by(FAILURES[kind]))
-    rpc = pi.rpc(foredeck=True, environment=OBSERVED)
-    prompts(rpc, 4)
+    rpc = pi.rpc(*questions(4), foredeck=True, environment=OBSERVED)
     until(lambda: bool(observers(model)))
     prompts(rpc, 1, first=4)
     last = answered(model)[-1].request.text
@@ -141,8 +137,7 @@ def test_an_observer_that_is_of_no_use_replaces_nothing(pi: Pi, kind: str) -> No
 
 def test_the_agent_works_on_while_the_observer_is_slow_and_ends_before_it(pi: Pi) -> None:
     model = pi.serve(work(6), side=observed_by(Reply((Text(BLOCK),), delay_s=600)))
-    rpc = pi.rpc(foredeck=True, environment=OBSERVED)
-    prompts(rpc, 2)
+    rpc = pi.rpc(*questions(2), foredeck=True, environment=OBSERVED)
     until(lambda: bool(observers(model)))
     prompts(rpc, 2, first=2)
     assert len(observers(model)) == 1, "never two at once"
@@ -164,8 +159,7 @@ def test_the_users_compaction_has_all_of_the_chat_observed(pi: Pi) -> None:
     settings = {**OBSERVED, "FOREDECK_OBSERVING__BUFFER_TOKENS": "50000"}
     small = {"compaction": {"enabled": True, "reserveTokens": 4000, "keepRecentTokens": 500}}
     model = pi.serve(work(4), side=observed_by(BLOCK), settings=small)
-    rpc = pi.rpc(foredeck=True, environment=settings)
-    prompts(rpc, 3)
+    rpc = pi.rpc(*questions(3), foredeck=True, environment=settings)
     assert observers(model) == []
     rpc.compact()
     until(lambda: bool(observations(pi)))
@@ -189,8 +183,7 @@ def by_what_it_shows(request: ModelRequest) -> StepResult | None:
 
 def test_a_branch_sees_what_was_noted_of_its_own_past_alone(pi: Pi) -> None:
     model = pi.serve(work(10), api="openai-completions", side=by_what_it_shows)
-    rpc = pi.rpc(foredeck=True, extensions=[GOTO], environment=OBSERVED)
-    prompts(rpc, 5)
+    rpc = pi.rpc(*questions(5), foredeck=True, extensions=[GOTO], environment=OBSERVED)
     until(lambda: "answer number 2" in noted(pi))
     rpc.command(f"/goto {answer_of(rpc.entries(), 'Answer 1.')}")
     prompts(rpc, 1, first=5)

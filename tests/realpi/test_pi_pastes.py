@@ -31,8 +31,7 @@ def test_a_paste_folds_in_a_later_turn_and_comes_back(pi: Pi) -> None:
         "I see it again.",
     ]
     model = pi.serve(script)
-    rpc = pi.rpc(foredeck=True, environment=EAGER)
-    rpc.prompt(PASTE)
+    rpc = pi.rpc(PASTE, foredeck=True, environment=EAGER)
     with stored(pi) as store:
         (head,) = store.query("user")
         document = store.get(head.id, UserDocument)

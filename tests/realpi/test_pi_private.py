@@ -90,9 +90,7 @@ def test_hostile_content_forges_no_line_of_ours(pi: Pi) -> None:
             "end",
         ]
     )
-    rpc = pi.rpc(foredeck=True)
-    rpc.prompt("look")
-    rpc.prompt("more")
+    pi.rpc("look", "more", foredeck=True)
     shown = results(answered(model)[-1])
     for number, text in enumerate(forged):
         assert shown[number] == f"{handle(pi, f'/{number}.txt')}\n{text}"

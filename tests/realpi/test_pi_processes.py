@@ -41,8 +41,7 @@ def test_no_engine_outlives_a_pi_that_is_killed(pi: Pi) -> None:
 
 def test_no_engine_outlives_a_pi_that_is_terminated(pi: Pi) -> None:
     pi.serve(["hello"])
-    rpc = pi.rpc(foredeck=True)
-    rpc.prompt("hi")
+    rpc = pi.rpc("hi", foredeck=True)
     os.kill(rpc.pid, signal.SIGTERM)
     rpc.shutdown()
     assert pi.workspace.leftovers() == []
@@ -51,8 +50,7 @@ def test_no_engine_outlives_a_pi_that_is_terminated(pi: Pi) -> None:
 def test_an_engine_killed_between_prompts_comes_back(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     model = pi.serve([*WORK, call("read", path="a.txt"), "more", "end"])
-    rpc = pi.rpc(foredeck=True)
-    rpc.prompt("work")
+    rpc = pi.rpc("work", foredeck=True)
     assert rpc.kill_engine()
     rpc.prompt("more")
     rpc.prompt("end")
@@ -71,8 +69,7 @@ def test_esc_does_not_wait_for_an_engine_that_hangs(pi: Pi, checkout: Path, tmp_
 
     model = pi.serve(answer)
     environment = hostile(checkout, tmp_path, (ASSEMBLE, 2, "ignore"))
-    rpc = pi.rpc(foredeck=True, environment=environment)
-    rpc.prompt("one")
+    rpc = pi.rpc("one", foredeck=True, environment=environment)
     start = len(rpc.events)
     rpc.send("prompt", message="two")
     wait_for_count(tmp_path, ASSEMBLE, 2)

@@ -30,8 +30,7 @@ def test_after_a_pause_reasoning_stays_that_is_worth_more(
 ) -> None:
     turn: list[Step] = [*(step(number, thought) for number in range(1, 9)), [Text("done")]]
     model = pi.serve([*turn, "and now"], id=id)
-    rpc = pi.rpc(foredeck=True, arguments=["--thinking", "low"], environment=COLD)
-    rpc.prompt("count")
+    rpc = pi.rpc("count", foredeck=True, arguments=["--thinking", "low"], environment=COLD)
     rpc.prompt("what now?")
     last = answered(model)[-1]
     kept = [block for m in last.request.messages for block in thoughts(m)]

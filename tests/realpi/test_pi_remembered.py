@@ -73,9 +73,7 @@ def test_what_changes_or_is_deleted_in_mid_session_leaves_at_the_next_call(
     other = remembered(asked, pi, "add", "Tests use pytest")["name"]
     script = ["one", call("write", path="limits.py", content="RETRIES = 5\n"), "two", "three"]
     model = pi.serve([*script, "four"])
-    rpc = pi.rpc(foredeck=True, environment=QUIET)
-    rpc.prompt("Hello.")
-    rpc.prompt("Make it five.")
+    rpc = pi.rpc("Hello.", "Make it five.", foredeck=True, environment=QUIET)
     remembered(asked, pi, "delete", other, "--yes")
     rpc.prompt("And now?")
     rpc.prompt("Go on.")

@@ -7,7 +7,7 @@ import sys
 
 from foredeck_bench.twin.script import ModelRequest, ToolCall, call
 from harness import Pi
-from observed import answered, assert_stable, handle, notified, results
+from observed import answered, assert_stable, command_text, handle, results
 
 TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(40))
 
@@ -22,8 +22,7 @@ def announced(pi: Pi, old: str, new: str) -> str:
 def test_a_persons_rename_between_two_calls_is_announced_as_one(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     model = pi.serve([call("read", path="a.txt"), "read", call("pin", id="b.txt"), "pinned", "ok"])
-    rpc = pi.rpc(foredeck=True)
-    rpc.prompt("read it")
+    rpc = pi.rpc("read it", foredeck=True)
     (pi.repo / "a.txt").rename(pi.repo / "b.txt")
     rpc.prompt("go on")
     rpc.prompt("and on")
@@ -62,19 +61,16 @@ def test_a_rename_while_pi_is_closed_is_one_when_it_is_opened_again(pi: Pi) -> N
             "done",
         ]
     )
-    rpc = pi.rpc(foredeck=True)
-    rpc.prompt("read it")
+    rpc = pi.rpc("read it", foredeck=True)
     rpc.command(f"/foredeck name {handle(pi, '/a.txt')} spec")
     assert rpc.shutdown() == 0
     (pi.repo / "lib").mkdir()
     (pi.repo / "a.txt").rename(pi.repo / "lib" / "b.txt")
-    again = pi.rpc(foredeck=True, arguments=["--continue"])
-    again.prompt("go on")
+    again = pi.rpc("go on", foredeck=True, arguments=["--continue"])
     assert announced(pi, "a.txt", "lib/b.txt") in model.requests[-1].request.text
     new = handle(pi, "/lib/b.txt")
     assert results(model.requests[-1])[-1] == f"{new} is above."
-    again.command("/foredeck")
-    assert "lib/b.txt" in notified(again)[-1]
+    assert "lib/b.txt" in command_text(again, "/foredeck")
     assert "a.txt" in history(pi, "lib/b.txt")
     assert "lib/b.txt" in history(pi, "a.txt")
     assert_stable(answered(model))

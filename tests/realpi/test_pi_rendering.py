@@ -159,8 +159,7 @@ def test_custom_messages_of_another_extension_pass_and_are_kept_whole(pi: Pi) ->
 def test_what_the_user_ran_is_in_the_prompt(pi: Pi) -> None:
     """`!command` reaches the model, `!!command` does not."""
     model = pi.serve(["one", call("bash", command="seq 300"), "two"])
-    rpc = pi.rpc(foredeck=True)
-    rpc.prompt("hello")
+    rpc = pi.rpc("hello", foredeck=True)
     rpc.send("bash", command="echo seen by the model")
     rpc.send("bash", command="echo kept from the model", excludeFromContext=True)
     rpc.prompt("go on")

@@ -47,9 +47,7 @@ def test_sessions_replaced_over_rpc_are_each_opened_once(pi: Pi, tmp_path: Path)
             "back",
         ]
     )
-    rpc = pi.rpc(foredeck=True, extensions=[extension])
-    rpc.prompt("work")
-    rpc.prompt("go on")
+    rpc = pi.rpc("work", "go on", foredeck=True, extensions=[extension])
     first = rpc.state()
     rpc.fork(1)
     rpc.prompt("go another way")
@@ -93,8 +91,7 @@ def test_a_reload_leaves_bytes_sets_and_one_engine(pi: Pi, tmp_path: Path) -> No
             "and again",
         ]
     )
-    rpc = pi.rpc(foredeck=True, extensions=[extension])
-    rpc.prompt("work")
+    rpc = pi.rpc("work", foredeck=True, extensions=[extension])
     rpc.command("/again")
     rpc.prompt("read it again")
     rpc.command("/again")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from foredeck_bench.twin.script import call
 from harness import Pi
-from observed import notified
+from observed import command_text, notified
 
 
 def test_files_go_back_to_a_call_and_forward_again(pi: Pi) -> None:
@@ -18,10 +18,8 @@ def test_files_go_back_to_a_call_and_forward_again(pi: Pi) -> None:
             "done",
         ]
     )
-    rpc = pi.rpc(foredeck=True)
-    rpc.prompt("go")
-    rpc.command("/foredeck rewind 4")
-    preview = notified(rpc)[-1]
+    rpc = pi.rpc("go", foredeck=True)
+    preview = command_text(rpc, "/foredeck rewind 4")
     for line in ("bring back   a.txt", "bring back   b.txt", "delete       new"):
         assert line in preview
     rpc.command("/foredeck rewind 4 yes")
@@ -48,9 +46,7 @@ def test_a_fork_at_an_earlier_place_is_told_of_the_files(pi: Pi) -> None:
             "hm",
         ]
     )
-    rpc = pi.rpc(foredeck=True)
-    rpc.prompt("read it")
-    rpc.prompt("edit it")
+    rpc = pi.rpc("read it", "edit it", foredeck=True)
     rpc.fork(1)
     rpc.prompt("what now")
     told = [text for text in notified(rpc) if "The chat has gone back" in text]

@@ -34,12 +34,11 @@ def test_files_of_scripts_have_versions_though_foredeck_was_off(pi: Pi, asked: A
         "return (await tools.read({ path: 'a.txt' })).length;"
     )
     pi.serve([call("codemode", code=script), "done", "on again"])
-    rpc = pi.rpc(arguments=["--tools", "+codemode"])
-    rpc.prompt("run it")
+    rpc = pi.rpc("run it", arguments=["--tools", "+codemode"])
     rpc.shutdown()
     (file,) = pi.workspace.session_files()
-    with pi.rpc(foredeck=True, arguments=["--session", str(file), "--tools", "+codemode"]) as again:
-        again.prompt("go on")
+    resumed = ["--session", str(file), "--tools", "+codemode"]
+    pi.rpc("go on", foredeck=True, arguments=resumed).shutdown()
     with stored(pi) as store:
         (ran,) = [h for h in store.query("toolcall") if h.fields["tool"] == "codemode"]
     assert ran.fields["file_refs"] == [object_id(pi, "/b.txt"), object_id(pi, "/a.txt")]

@@ -39,8 +39,7 @@ def test_after_a_pause_a_turn_goes_on_without_the_reasoning_that_bound_it(pi: Pi
         "FOREDECK_REBASE__CACHE_TTL_S": "2",
         "FOREDECK_REBASE__CARRYING_FACTOR": "1000",
     }
-    rpc = pi.rpc(foredeck=True, environment=patient)
-    rpc.prompt("go")
+    rpc = pi.rpc("go", foredeck=True, environment=patient)
     assert len(model.requests) == len(long) + 2
     after = model.requests[len(long)]
     assert folded(after)
@@ -51,8 +50,7 @@ def test_after_a_pause_a_turn_goes_on_without_the_reasoning_that_bound_it(pi: Pi
 
 def test_where_the_provider_refuses_that_the_turn_goes_on_with_the_old_bytes(pi: Pi) -> None:
     model = pi.serve([*TURN, *TURN], api="openai-responses", plain=True, reasoning=True, binds=True)
-    rpc = pi.rpc(foredeck=True, environment=EAGER)
-    rpc.prompt("go")
+    rpc = pi.rpc("go", foredeck=True, environment=EAGER)
     (first,) = refused(model)
     assert folded(model.requests[first])
     again, before = model.requests[first + 1], model.requests[first - 1]

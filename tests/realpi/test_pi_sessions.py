@@ -64,9 +64,7 @@ def test_a_fork_inherits_handles_and_bytes(pi: Pi, asked: Asked) -> None:
             "end",
         ]
     )
-    rpc = pi.rpc(foredeck=True)
-    rpc.prompt("work")
-    rpc.prompt("second question")
+    rpc = pi.rpc("work", "second question", foredeck=True)
     parent = rpc.state()["sessionId"]
     fact = ("memory", "add", "The port is 8080", "--category", "fact")
     asked(*fact, "--session", parent, "--project", str(pi.repo))
@@ -129,9 +127,7 @@ def test_the_tree_brings_back_each_branch_as_it_was(pi: Pi, asked: Asked) -> Non
             "left again",
         ]
     )
-    rpc = pi.rpc(foredeck=True, extensions=[GOTO])
-    rpc.prompt("work")
-    rpc.prompt("go left")
+    rpc = pi.rpc("work", "go left", foredeck=True, extensions=[GOTO])
     left = rpc.entries()[-1]["id"]
     rpc.command(f"/goto {answer_of(rpc.entries(), 'worked')}")
     rpc.prompt("go right")
@@ -190,10 +186,7 @@ def test_after_compaction_everything_can_be_activated_and_another_process_goes_o
 
     long = "x" * 90_000
     model = pi.serve([*WORK, long, "third", bring_back, "found", "more"])
-    rpc = pi.rpc(foredeck=True)
-    rpc.prompt("work")
-    rpc.prompt("say much")
-    rpc.prompt("third question")
+    rpc = pi.rpc("work", "say much", "third question", foredeck=True)
     assert "## Goal" in rpc.compact()["summary"]
     rpc.prompt("find it again")
     old, new, ran = results(answered(model)[-1])[-3:]

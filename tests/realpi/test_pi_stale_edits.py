@@ -74,8 +74,7 @@ def test_a_command_that_the_user_runs_is_not_the_agents(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     write = call("write", path="a.txt", content="mine\n")
     model = pi.serve([call("read", path="a.txt"), "read", write, write, "done"])
-    rpc = pi.rpc(foredeck=True)
-    rpc.prompt("read it")
+    rpc = pi.rpc("read it", foredeck=True)
     rpc.send("bash", command="sed -i 's/line 7:/line seven:/' a.txt")
     rpc.prompt("write it")
     blocked, written = results(model.requests[-1])[-2:]

@@ -144,8 +144,7 @@ def test_a_damaged_state_folder_is_told_and_the_agent_works(pi: Pi) -> None:
     file.write_bytes(b"")
     os.utime(file, (1_700_000_000, 1_700_000_000))
     pi.serve([call("bash", command="echo one"), "done"])
-    with pi.rpc(foredeck=True) as rpc:
-        rpc.prompt("go")
+    with pi.rpc("go", foredeck=True) as rpc:
         told = notified(rpc)
     assert [f"{home / 'user.key'} is damaged" in text for text in told] == [False, True]
     assert f"{file} is empty: it is kept as" in told[0]

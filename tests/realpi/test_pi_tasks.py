@@ -7,7 +7,7 @@ import re
 from foredeck_bench.twin.script import ModelRequest, Script, ToolCall, call
 from foredeck_bench.twin.server import ScriptedModel
 from harness import Pi
-from observed import notified, results
+from observed import command_text, notified, results
 
 SOURCE = "export const LoginSchema = 1;\n" + "".join(f"// line {n}\n" for n in range(40))
 TASK_TOOLS = {"task-query", "task-mutate"}
@@ -88,30 +88,23 @@ def test_a_session_plans_and_closes_and_the_next_finds_it_and_does_not_begin_aga
 
 def test_the_users_commands_and_the_widget(pi: Pi) -> None:
     pi.serve(["hello"])
-    rpc = pi.rpc(foredeck=True)
-    rpc.prompt("hi")
+    rpc = pi.rpc("hi", foredeck=True)
     rpc.command("/tasks new Fix the login --priority 1 --type bug")
     (made,) = notified(rpc)
     assert " P1 bug: Fix the login" in made
     name = re.findall(r"\bt-\w+", made)[0]
     rpc.command(f"/tasks claim {name}")
-    rpc.command("/tasks")
-    assert "Fix the login" in notified(rpc)[-1]
+    assert "Fix the login" in command_text(rpc, "/tasks")
     rpc.command(f"/tasks close {name} It works again.")
-    rpc.command(f"/tasks show {name}")
-    assert "summary: It works again." in notified(rpc)[-1]
-    rpc.command(f"/tasks open {name}")
-    assert f"{name} P1 bug: Fix the login" in notified(rpc)[-1]
+    assert "summary: It works again." in command_text(rpc, f"/tasks show {name}")
+    assert f"{name} P1 bug: Fix the login" in command_text(rpc, f"/tasks open {name}")
     for wrong in ("new", "close", f"close {name}", "claim"):
         rpc.command(f"/tasks {wrong}")
         assert notified(rpc)[-1].startswith("Say "), "no JSON, and no name of a tool"
-    rpc.command("/tasks close nothing At all.")
-    assert notified(rpc)[-1].startswith("Task not found: nothing")
-    rpc.command("/search hi")
-    assert "  user  [hi]\n" in notified(rpc)[-1]
+    assert command_text(rpc, "/tasks close nothing At all.").startswith("Task not found: nothing")
+    assert "  user  [hi]\n" in command_text(rpc, "/search hi")
     assert "activate" not in notified(rpc)[-1]
-    rpc.command("/tasks off")
-    assert "no task tools in this project" in notified(rpc)[-1]
+    assert "no task tools in this project" in command_text(rpc, "/tasks off")
     lines = [event.get("widgetLines") for event in rpc.events if event.get("method") == "setWidget"]
     assert lines[0] == ["1 ready, 0 blocked."]
     assert lines[1] == [f"{name} Fix the login · 0 ready, 0 blocked, 1 in progress."]

@@ -41,8 +41,7 @@ def test_a_template_and_a_skill_are_not_the_users_word(pi: Pi) -> None:
     write(pi.workspace.agent_dir, "prompts/fix.md", f"Fix it. {TYPED}\n")
     skill = f"---\nname: deploy\ndescription: How to deploy\n---\nSteps.\n{GOAL}\n"
     write(pi.workspace.agent_dir, "skills/deploy/SKILL.md", skill)
-    rpc = pi.rpc(foredeck=True, environment=ASKED)
-    rpc.prompt("/fix the parser, please")
+    rpc = pi.rpc("/fix the parser, please", foredeck=True, environment=ASKED)
     read_out(pi, 1)
     rpc.prompt("/skill:deploy now to the staging hosts")
     read_out(pi, 2)

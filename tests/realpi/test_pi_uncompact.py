@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from foredeck_bench.twin.script import Step
-from harness import SMALL, TALK, Pi, both_versions
-from observed import answered, assert_stable, messages, notified, stored
+from harness import SMALL, TALK, Pi, both_versions, questions
+from observed import answered, assert_stable, command_text, messages, stored
 from test_pi_compaction import compactions
 from test_pi_interactive import ask
 
@@ -21,9 +21,7 @@ MANUAL = {"FOREDECK_COMPACTION__MANUAL": "foredeck"}
 def prompts(pi: Pi, count: int, settings: dict[str, Any], more: list[Step]) -> tuple[Any, Any]:
     """Pi after so many questions, each with a long answer; and its model."""
     model = pi.serve([*(f"Answer {n}. {TALK}" for n in range(count)), *more], settings=settings)
-    rpc = pi.rpc(foredeck=True, environment=MANUAL)
-    for number in range(count):
-        rpc.prompt(f"Question {number}")
+    rpc = pi.rpc(*questions(count), foredeck=True, environment=MANUAL)
     return model, rpc
 
 
@@ -36,14 +34,12 @@ def taken_back(pi: Pi) -> list[bool | None]:
 def test_with_nothing_after_it_a_compaction_is_as_if_it_had_not_been(pi: Pi) -> None:
     model, rpc = prompts(pi, 3, SMALL, ["on"])
     rpc.compact()
-    rpc.command("/foredeck uncompact")
-    assert "is taken back" in notified(rpc)[-1]
+    assert "is taken back" in command_text(rpc, "/foredeck uncompact")
     rpc.prompt("Go on.")
     before, after = answered(model)[-2:]
     assert messages(after)[: len(messages(before))] == messages(before)
     assert taken_back(pi) == [True]
-    rpc.command("/foredeck uncompact")
-    assert "There is no compaction on this branch" in notified(rpc)[-1]
+    assert "There is no compaction on this branch" in command_text(rpc, "/foredeck uncompact")
 
 
 def test_with_chat_after_it_that_stays(pi: Pi) -> None:
@@ -75,8 +71,7 @@ def test_the_messages_are_put_back_at_each_call(pi: Pi) -> None:
     assert messages(last)[: len(messages(first))] == messages(first)
     assert_stable([last, newest])
     assert rpc.shutdown() == 0
-    again = pi.rpc(foredeck=True, arguments=["--continue"])
-    again.prompt("Resumed.")
+    again = pi.rpc("Resumed.", foredeck=True, arguments=["--continue"])
     assert_stable([newest, answered(model)[-1]])
     again.command("/foredeck off")
     again.prompt("Without.")
@@ -91,16 +86,12 @@ def test_a_person_takes_compactions_back_at_the_terminal(pi: Pi) -> None:
         typed.wait_until(lambda screen: "\nforedeck\n" in f"{screen}\n", "foredeck")
         for number in range(4):
             ask(typed, f"Question {number}", f"the end of {number}")
-        typed.submit("/compact")
-        typed.wait_for("[compaction]")
-        typed.submit("/foredeck uncompact")
-        typed.wait_for("is taken back")
+        typed.submit("/compact").wait_for("[compaction]")
+        typed.submit("/foredeck uncompact").wait_for("is taken back")
         ask(typed, "Question between", "in between")
-        typed.submit("/compact")
-        typed.wait_for("[compaction]")
+        typed.submit("/compact").wait_for("[compaction]")
         ask(typed, "Question after", "and after")
-        typed.submit("/foredeck uncompact")
-        typed.wait_for("taken back: until the next")
+        typed.submit("/foredeck uncompact").wait_for("taken back: until the next")
         ask(typed, "Question at the end", "at last")
         assert typed.quit() == 0
     fourth, between, *_, last = answered(model)[3:]

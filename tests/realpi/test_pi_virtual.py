@@ -10,7 +10,7 @@ from foredeck.model.calls import CallRecord
 from foredeck_bench.scripted.pi_process import MODEL, PROVIDER
 from foredeck_bench.twin.script import call
 from harness import Asked, Pi
-from observed import calls_of, notified, session_of, stored
+from observed import calls_of, command_text, notified, session_of, stored
 from test_pi_models import SMALL, WINDOW, add_models
 
 ROUTER = """
@@ -47,8 +47,7 @@ def test_what_counts_is_the_model_that_has_answered_last(
     steps = [call("bash", command=f"seq {number}000 {number}400") for number in range(1, 7)]
     model = pi.serve([*steps, "done"])
     add_models(pi, model.url)
-    rpc = pi.rpc(foredeck=True, **routed(tmp_path))
-    rpc.prompt("go")
+    rpc = pi.rpc("go", foredeck=True, **routed(tmp_path))
     assert [each.request.body["model"] for each in model.requests] == [MODEL] * 4 + [SMALL] * 3
     assert [text for text in notified(rpc) if "No prices" in text] == []
     with stored(pi) as store:
@@ -64,5 +63,4 @@ def test_what_counts_is_the_model_that_has_answered_last(
     assert [line["model"] for line in account["calls"]] == [usual] * 4 + [small] * 3
     assert account["total"]["lost_tokens"].keys() == {"model switch"}
     assert account["figure"]["unit"] == "dollars"
-    rpc.command("/foredeck cost")
-    assert "with plain Pi, over 7 calls" in notified(rpc)[-1]
+    assert "with plain Pi, over 7 calls" in command_text(rpc, "/foredeck cost")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from foredeck_bench.twin.script import Step, call
-from harness import Pi
+from harness import Pi, questions
 from observed import answered, calls_of, notified, stored
 
 KEEPS_ALL = {"FOREDECK_POLICY": "keep-all"}
@@ -50,9 +50,7 @@ def test_content_goes_before_pi_would_compact(
     pi: Pi, window: int, steps: int, tokens: int, at_once: int
 ) -> None:
     model = pi.serve(work(steps, tokens, at_once), context_window=window, window=window)
-    rpc = pi.rpc(foredeck=True, environment=KEEPS_ALL)
-    for number in range(steps // 4):
-        rpc.prompt(f"Question {number}")
+    rpc = pi.rpc(*questions(steps // 4), foredeck=True, environment=KEEPS_ALL)
     assert compactions(rpc.events) == []
     assert "high-water" in folds(pi)
     assert len(answered(model)) == steps + steps // 4
@@ -63,9 +61,7 @@ def test_where_pi_would_compact_all_the_time_it_is_kept_from_it_and_that_is_said
 ) -> None:
     steps, window = 24, 16_000
     model = pi.serve(work(steps, 1_200), context_window=window, window=window)
-    rpc = pi.rpc(foredeck=True, environment=KEEPS_ALL)
-    for number in range(steps // 4):
-        rpc.prompt(f"Question {number}")
+    rpc = pi.rpc(*questions(steps // 4), foredeck=True, environment=KEEPS_ALL)
     ends = [said for said in compactions(rpc.events) if said.startswith("compaction_end")]
     assert set(ends) == {"compaction_end cancelled"}
     assert [text for text in notified(rpc) if "compaction" in text] == [
@@ -84,9 +80,7 @@ TALK = "a word or two more " * 300
 def test_a_long_talk_in_a_small_window(pi: Pi) -> None:
     """Nothing in it can be folded, and what Pi keeps of it nearly fills what it lets through."""
     pi.serve([f"Answer {n}. {TALK}" for n in range(40)], context_window=40_000)
-    rpc = pi.rpc(foredeck=True, environment=KEEPS_ALL)
-    for number in range(40):
-        rpc.prompt(f"Question {number}")
+    rpc = pi.rpc(*questions(40), foredeck=True, environment=KEEPS_ALL)
     said = compactions(rpc.events)
     assert set(said) == {"compaction_start threshold", "compaction_end threshold"}
     assert len(said) / 2 <= 5

@@ -47,12 +47,9 @@ def test_titles_steer_no_screen(pi: Pi) -> None:
         terminal.wait_until(
             lambda screen: "1 ready" in screen and "\nforedeck\n" in f"{screen}\n", "foredeck"
         )
-        terminal.submit("What is there?")
-        terminal.wait_for("seen")
-        terminal.submit("/tasks")
-        terminal.wait_for("Chart")
-        terminal.press("q")
-        terminal.wait_for("What is there?")
+        terminal.submit("What is there?").wait_for("seen")
+        terminal.submit("/tasks").wait_for("Chart")
+        terminal.press("q").wait_for("What is there?")
         assert "owned" not in terminal.title
         assert not {"\u202e", "\u200b", "\x9b"} & {*terminal.written()}
         assert terminal.quit() == 0
