@@ -147,8 +147,7 @@ def test_the_names_of_what_goes_go_too(home: Path, foredeck: Foredeck) -> None:
 
 
 def test_a_forgotten_fork_takes_nothing_of_its_parent_along(home: Path, foredeck: Foredeck) -> None:
-    parent = Host(home, session="third")
-    ask(parent)
+    parent = Host(home, session="third").begin()
     ids = ["chat:third", "system_prompt:third"]
     fork = parent.fork("fourth")
     ask(fork)

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from context.driver import Host
-from context.scenes import ask
 from foredeck.cli import person
 from foredeck.cli.person import OF_AN_AGENT
 from foredeck.config import Config
@@ -42,8 +41,7 @@ FORGET = f"{FOREDECK} forget first --yes"
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home = tmp_path / "home"
-    host = Host(home, session="first")
-    ask(host)
+    host = Host(home, session="first").begin()
     host.close()
     monkeypatch.setenv("FOREDECK_HOME", str(home))
     monkeypatch.delenv(OF_AN_AGENT, raising=False)

@@ -13,7 +13,7 @@ from cli.test_forget_command import wait_until_delivered
 from commands import Foredeck
 from context.driver import START_MS, Host
 from context.messages import assistant, calls, lines, result
-from context.scenes import ask, bash, finish
+from context.scenes import ask, bash, finish, go_on
 from context.test_compacting import compact
 from foredeck.cli.main import main
 from foredeck.config import Config
@@ -38,14 +38,12 @@ OUTPUT = lines(30, "output of the profiler")
 def converse(home: Path, session: str = "first", *, taken_back: str = "", **settings: str) -> None:
     """A session whose first turns were compacted long ago, and maybe brought back after that, with
     the engine told of it or not; its engine has ended."""
-    host = Host(home, session=session, **settings)
-    ask(host, ASKED)
+    host = Host(home, session=session, **settings).begin(ASKED)
     host.add(assistant(calls(f"{session}-r", "read", path="a.py")))
     host.add(result(f"{session}-r", "read", OUTPUT))
     host.call()
     bash(host, f"{session}-c")
-    finish(host, ANSWERED)
-    ask(host, "Now the tests of the parser.")
+    go_on(host, "Now the tests of the parser.", answer=ANSWERED)
     finish(host, "They pass.")
     answer = compact(host)
     assert answer["action"] == "summary"
@@ -192,10 +190,8 @@ def test_what_an_open_task_is_linked_to_stays(home: Path, object: str, foredeck:
 
 
 def test_a_text_that_another_session_holds_stays(home: Path, foredeck: Foredeck) -> None:
-    host = Host(home, session="second")
-    ask(host, ASKED)
-    finish(host)
-    ask(host)
+    host = Host(home, session="second").begin(ASKED)
+    go_on(host)
     host.close()
     foredeck(home, "forget", "--texts", "--yes")
     assert "kumquat" in foredeck(home, "cat", "chat:second")

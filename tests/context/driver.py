@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from context.answers import refusal
 from context.invariants import check
@@ -112,6 +112,12 @@ class Host(SimulatedHost):
         self.model = {**(self.model or {}), "contextWindow": tokens}
 
     # The message list
+
+    def begin(self, text: str = "Go on.") -> Self:
+        """The user's first words, and the first call."""
+        self.add({"role": "user", "content": text})
+        self.call()
+        return self
 
     def add(self, *messages: Message, entries: Sequence[str | None] = ()) -> None:
         """Messages at the end, each with a time stamp and an entry id of its own."""

@@ -59,12 +59,17 @@ def finish(host: Host, text: str = "Done.") -> None:
     host.add(assistant(text))
 
 
+def go_on(host: Host, text: str = "Go on.", answer: str = "Done.") -> Sent:
+    """The turn ends with an answer, and the user goes on."""
+    finish(host, answer)
+    return ask(host, text)
+
+
 def old_output(host: Host, id: str = "old") -> Sent:
     """Three more user turns after a command, so that the window no longer holds its output."""
     sent = bash(host, id)
     for number in range(3):
-        finish(host)
-        sent = ask(host, f"Turn after {id}, {number}")
+        sent = go_on(host, f"Turn after {id}, {number}")
     return sent
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from context.driver import Host
@@ -56,9 +54,9 @@ def test_the_report_of_a_damaged_file(count: int, told: str) -> None:
 
 @pytest.mark.parametrize(("answers", "parts"), [(1010, [0, 1000, 2000]), (10, [])])
 def test_the_progress_of_a_long_history_is_shown(
-    tmp_path: Path, answers: int, parts: list[int]
+    host: Host, answers: int, parts: list[int]
 ) -> None:
-    host, told = Host(tmp_path), list[str]()
+    told = list[str]()
     host.state.inbox.notify = told.append
     for number in range(answers):
         host.add(assistant(f"{number}."), user(f"{number}?"))
@@ -67,11 +65,10 @@ def test_the_progress_of_a_long_history_is_shown(
     total = f"{2 * answers - 2:,}"
     head = "foredeck takes in what was said before: "
     assert told == [f"{head}{done:,} of {total}" for done in parts]
-    host.close()
 
 
-def test_a_long_turn_is_no_history(tmp_path: Path) -> None:
-    host, told = Host(tmp_path), list[str]()
+def test_a_long_turn_is_no_history(host: Host) -> None:
+    told = list[str]()
     host.state.inbox.notify = told.append
     ask(host)
     for number in range(510):
@@ -79,4 +76,3 @@ def test_a_long_turn_is_no_history(tmp_path: Path) -> None:
     host.call()
     bash(host, "last")
     assert told == []
-    host.close()

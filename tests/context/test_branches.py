@@ -6,7 +6,7 @@ import pytest
 
 from context.driver import Host
 from context.messages import assistant, calls, lines, result
-from context.scenes import ask, bash, context_tool, finish
+from context.scenes import ask, bash, context_tool, finish, go_on
 from context.sent import Sent, as_bytes
 from foredeck.context.state.call_log import CallLog
 from foredeck.model.calls import CallRecord
@@ -48,8 +48,7 @@ def test_a_fork_and_its_parent_go_their_own_ways(host: Host) -> None:
     fork = host.fork("copy")
     bash(fork, "in the copy")
     fork.close()
-    finish(host)
-    assert begins_with(ask(host, "In the parent."), sent[-1])
+    assert begins_with(go_on(host, "In the parent."), sent[-1])
     bash(host, "in the parent")
     labels = [e.label for e in host.state.objects.index.entries.values()]
     assert "in the copy" not in labels

@@ -13,7 +13,7 @@ from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, calls, lines, result
 from context.restored import check_restored
-from context.scenes import ask, bash, finish, outputs
+from context.scenes import ask, bash, finish, go_on, outputs
 from context.sent import Sent
 from foredeck.accounting.cache import IdealCache, MarkedCache, PromptMaker, Shapes
 from foredeck.context.provider_cache import HEAD, NOTHING, CacheReach, rule_of
@@ -137,8 +137,7 @@ def test_what_went_out_without_foredeck_is_cached_too(new_host: NewHost, rule: s
     host.off()
     finish(host)
     host.off()
-    finish(host)
-    told = ask(host).record.cache
+    told = go_on(host).record.cache
     assert told.hit == len(host.messages) - 2, "all that the call before had sent"
     assert told.written is not None
     assert told.written < 50
@@ -211,6 +210,5 @@ def test_missing_prices_are_reported_once(host: Host) -> None:
     host.model = {**host.model, "cost": {"input": 3, "cacheRead": 0.3, "cacheWrite": 3.75}}
     ask(host)
     host.model = {**host.model, "id": "m2"}
-    finish(host)
-    ask(host)
+    go_on(host)
     assert len(host.read) == 1

@@ -14,7 +14,7 @@ from context.conftest import NewHost
 from context.driver import START_MS, Host
 from context.messages import assistant, calls, lines, result, user
 from context.noted import Noted
-from context.scenes import ask, bash, command_text, context_tool, finish
+from context.scenes import ask, bash, command_text, context_tool, finish, go_on
 from context.sent import last, message_text
 from foredeck.context.messages import transcript
 from foredeck.context.messages.items import Item
@@ -53,8 +53,7 @@ def work(host: Host) -> None:
     host.add(assistant(calls("r", "read", path="a.py")), result("r", "read", lines(30)))
     host.call()
     bash(host, "c1")
-    finish(host, "It is fixed. Next step: the tests.")
-    ask(host, "Now the tests.")
+    go_on(host, "Now the tests.", answer="It is fixed. Next step: the tests.")
     finish(host, "They pass.")
 
 
@@ -198,8 +197,7 @@ def test_what_a_summary_does_not_name_is_kept(host: Host) -> None:
     ask(host, "Why does parse_config fail in src/config.py?")
     handle = bash(host, "c1").text(2).split("\n")[0]
     context_tool(host, "p", "pin", handle)
-    finish(host, "Because of load_defaults.")
-    ask(host, "And where is merge_settings?")
+    go_on(host, "And where is merge_settings?", answer="Because of load_defaults.")
     finish(host, "In src/merge.py.")
     assert compact(host, "manual", keep=0) == {"action": "host"}
     host.engine.session_event(
@@ -250,8 +248,7 @@ def test_the_user_sees_what_would_be_lost_and_what_was(host: Host) -> None:
     bash(host, "c1")
     with pytest.raises(ToolError, match="one turn"):
         command_text(host, "compact", "--preview")
-    finish(host, "Because of load_defaults.")
-    ask(host, "Go on.")
+    go_on(host, answer="Because of load_defaults.")
     shown = command_text(host, "compact", "--preview")
     assert shown.startswith("What foredeck would write:\n[foredeck] Turn 1 ")
     assert "Why does parse_config fail?" in shown

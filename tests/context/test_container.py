@@ -29,7 +29,7 @@ def repo(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def host(repo: Path, new_host: NewHost) -> Host:
-    host = new_host(
+    return new_host(
         cwd="/workspace",
         disk=True,
         sources={
@@ -37,9 +37,7 @@ def host(repo: Path, new_host: NewHost) -> Host:
             "sandboxed": True,
             "filesystem_id": "container-1",
         },
-    )
-    ask(host)
-    return host
+    ).begin()
 
 
 def read(host: Host, id: str, path: str, content: str) -> Sent:

@@ -7,7 +7,7 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import lines
-from context.scenes import ask, bash, context_tool, finish, later, use
+from context.scenes import ask, bash, context_tool, finish, go_on, later, use
 from context.sent import Sent
 from foredeck.context.state.descriptions import Description, describe_object, give_nickname
 from foredeck.context.tools.listing import name_object
@@ -32,8 +32,7 @@ def read_file(host: Host, id: str, content: str) -> Head:
 @pytest.fixture
 def host(new_host: NewHost) -> Host:
     """A session with a command's output."""
-    host = new_host()
-    ask(host)
+    host = new_host().begin()
     bash(host, "c1")
     return host
 
@@ -87,8 +86,7 @@ def test_a_chat_is_not_described(host: Host) -> None:
 
 
 def test_the_line_of_a_pool_goes_by_the_view(new_host: NewHost) -> None:
-    host = new_host(layout="pools")
-    ask(host)
+    host = new_host(layout="pools").begin()
     bash(host, "c1")
     told = name_object(host.state.objects, "@3 What the tests said")
     line = '@3 toolcall tool="bash" args="run c1" status="ok" summary="What the tests said"'
@@ -123,8 +121,7 @@ def test_what_is_said_later_shows_once_the_line_is_written_anew(host: Host) -> N
         Description(long_summary="All of it", view=["tool", "long_summary"]),
     )
     bash(host, "c2")
-    finish(host)
-    assert ask(host, "Go on.").text(2) == first  # sent bytes stay
+    assert go_on(host).text(2) == first  # sent bytes stay
     host.restart()
     sent = later(host, "And now?", seconds=COLD_S)
     line, _, digest = first.partition("\n")
@@ -137,8 +134,7 @@ def test_what_is_said_later_shows_once_the_line_is_written_anew(host: Host) -> N
 def test_a_pasted_text_says_it_in_its_middle(new_host: NewHost) -> None:
     host = new_host(
         policy="adaptive", adaptive={"patience": 2}, rebase={"carrying_factor": 0, "guard": 10}
-    )
-    ask(host, lines(900, "logged"))
+    ).begin(lines(900, "logged"))
     finish(host)
     (paste,) = host.store.query("user")
     give_nickname(host.store, paste, "log")
@@ -151,8 +147,7 @@ def test_a_pasted_text_says_it_in_its_middle(new_host: NewHost) -> None:
 
 
 def test_a_files_description_stays_when_its_content_changes(new_host: NewHost) -> None:
-    host = new_host()
-    ask(host)
+    host = new_host().begin()
     head = read_file(host, "r1", lines(20))
     describe_object(host.store, head, Description("What orders are made of"))
     head = read_file(host, "r2", lines(30))
@@ -166,8 +161,7 @@ def test_a_files_description_stays_when_its_content_changes(new_host: NewHost) -
     "given", [Description("Orders"), Description(long_summary="All"), Description(view=["path"])]
 )
 def test_a_description_is_nobodys_edit(new_host: NewHost, given: Description) -> None:
-    host = new_host()
-    ask(host)
+    host = new_host().begin()
     head = read_file(host, "r1", lines(20))
     by_agent = host.store.get(head.id, FileDocument)
     by_agent.provenance = Provenance(

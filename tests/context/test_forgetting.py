@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from context.driver import Host
 from context.messages import lines, user
-from context.scenes import ask, bash, finish, use
+from context.scenes import ask, bash, go_on, use
 from examples import examples
 from foredeck.config import Config
 from foredeck.errors import Conflict
@@ -98,13 +98,11 @@ def play(home: Path, plans: list[Plan]) -> None:
             elif act.kind == "read":
                 use(host, id, "read", act.text, path="/repo/a.py")
             elif act.kind == "user":
-                finish(host)
-                ask(host, act.text)
+                go_on(host, act.text)
             elif act.kind == "secret":
                 bash(host, id, lines(30, secret(number)))
             else:
-                finish(host, lines(50, secret(number)))
-                ask(host)
+                go_on(host, answer=lines(50, secret(number)))
         host.close()
 
 

@@ -62,8 +62,7 @@ def record_of(host: Host) -> CallRecord:
     return record
 
 
-def test_an_estimate_until_the_provider_has_counted(tmp_path: Path) -> None:
-    host = Host(tmp_path)
+def test_an_estimate_until_the_provider_has_counted(host: Host) -> None:
     work(host, MIN_CALLS, 2.5)
     first = record_of(host)
     assert (first.stats.rate, first.stats.reports) == (CHARS_PER_TOKEN, 0)
@@ -76,20 +75,18 @@ def test_an_estimate_until_the_provider_has_counted(tmp_path: Path) -> None:
     assert tokens_of(then.stats, then.stats.chars_sent) == int(
         then.stats.chars_sent / then.stats.rate
     )
-    host.close()
 
 
-def test_the_rate_is_there_for_the_next_session_and_engine(tmp_path: Path) -> None:
-    host = Host(tmp_path)
+def test_the_rate_is_there_for_the_next_session_and_engine(host: Host) -> None:
     work(host, 5, 2.5)
     host.close()
-    other = Host(tmp_path, session="another")
+    other = Host(host.home, session="another")
     work(other, 1, 2.5)
     assert stats_of(other).reports >= MIN_CALLS
     head = other.store.head(calibration_id(MODEL))
     assert head.fields["chars_per_token"] == pytest.approx(2.5, rel=0.01)
     other.close()
-    (told,) = check_stored(Config(home=tmp_path), forget_refusals=False)
+    (told,) = check_stored(Config(home=host.home), forget_refusals=False)
     rate, calls = head.fields["chars_per_token"], len(head.fields["points"])
     assert told.text == f"{MODEL}: {rate} characters a token ({calls} calls)"
 
@@ -100,29 +97,23 @@ def test_doctor_says_that_sizes_are_estimated(tmp_path: Path) -> None:
     assert not (tmp_path / "foredeck.db").exists()
 
 
-def test_reports_that_cannot_be_of_the_prompt_do_not_count(tmp_path: Path) -> None:
-    host = Host(tmp_path)
+def test_reports_that_cannot_be_of_the_prompt_do_not_count(host: Host) -> None:
     work(host, 6, 0.5)
     work(host, 6, 20)
     assert stats_of(host).reports == 0
-    host.close()
 
 
-def test_the_answer_of_another_model_does_not_count(tmp_path: Path) -> None:
-    host = Host(tmp_path)
+def test_the_answer_of_another_model_does_not_count(host: Host) -> None:
     for _ in range(6):
         host.add(user("word " * 2000))
         host.call()
         host.add(assistant("Yes.", model="other", usage=usage(4000)))
     assert stats_of(host).reports == 0
-    host.close()
 
 
-def test_few_versions_are_stored(tmp_path: Path) -> None:
-    host = Host(tmp_path)
+def test_few_versions_are_stored(host: Host) -> None:
     work(host, 30, 3.0)
     assert len(host.store.history(calibration_id(MODEL))) <= 2
-    host.close()
 
 
 @given(st.lists(st.floats(1.5, 6), min_size=5, max_size=25), st.integers(0, 2))
@@ -193,12 +184,10 @@ def test_images_count_by_the_providers_rule(api: str, size: tuple[int, int], tok
     assert image_tokens({"data": png(*size)}, api) == tokens
 
 
-def test_images_that_go_out_are_counted_by_their_size(tmp_path: Path) -> None:
-    host = Host(tmp_path)
+def test_images_that_go_out_are_counted_by_their_size(host: Host) -> None:
     host.add(user([image(png(1000, 1000))]))
     host.call()
     stats = stats_of(host)
     assert (stats.images, stats.image_tokens) == (1, 1334)
     rest = (stats.chars_sent - IMAGE_CHARS) / CHARS_PER_TOKEN
     assert tokens_of(stats, stats.chars_sent) == int(rest) + 1334
-    host.close()

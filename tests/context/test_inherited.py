@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from context.driver import Host
-from context.scenes import ask, bash, context_tool, finish
+from context.scenes import ask, bash, context_tool, finish, go_on
 from context.sent import Sent
 from context.test_compacting import compact
 from foredeck.config import Config
@@ -60,8 +60,7 @@ def parent(host: Host) -> Host:
 def test_a_field_of_a_chat_is_expanded_with_what_a_fork_inherited(parent: Host) -> None:
     pasted = "a line of a log\n" * 600
     ask(parent, pasted)
-    finish(parent, "I see.")
-    ask(parent)
+    go_on(parent, answer="I see.")
     fork = parent.fork("copy", 4)
     turn(fork, "four")
     ask(fork)

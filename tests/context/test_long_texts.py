@@ -9,7 +9,7 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import lines
-from context.scenes import ask, bash, finish
+from context.scenes import ask, bash, finish, go_on
 from context.sent import last
 
 PLAN = "Plan:\n" + lines(200, "step") + "\nThat is all."
@@ -58,8 +58,7 @@ def test_what_only_the_answer_names_can_still_be_read(new_host: NewHost) -> None
     found = "The culprit is stale_cache in load_orders; see load_orders and src/half_open.py."
     told = PLAN.replace("step 100:", f"{found}\nstep 100:")
     assert told != PLAN
-    host = new_host(**EAGER)
-    ask(host, "What is wrong with load_orders?")
+    host = new_host(**EAGER).begin("What is wrong with load_orders?")
     finish(host, told)
     for number in range(3):
         ask(host, f"Something else, {number}.")
@@ -69,5 +68,4 @@ def test_what_only_the_answer_names_can_still_be_read(new_host: NewHost) -> None
     # What the question says as well is not said again.
     assert middle.startswith("names: stale_cache src/half_open.py\n")
     host.restart(**EAGER)
-    finish(host)
-    assert ask(host, "And then?").text(1) == sent.text(1)
+    assert go_on(host, "And then?").text(1) == sent.text(1)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from context.driver import Host
 from context.messages import lines
-from context.scenes import ask, finish
+from context.scenes import ask, go_on
 from context.sent import Sent, as_bytes
 from context.working import Work
 from examples import examples
@@ -69,8 +69,7 @@ def test_what_somebody_else_did_since_gets_a_notice(tmp_path: Path) -> None:
         work.host.call()
         work.notice_changes()
         assert (contents(work, "a.py"), version(work, "a.py")) == ([OLD, NEW], 2)
-        finish(work.host)
-        assert "a.py changed on disk" in ask(work.host).text(4)
+        assert "a.py changed on disk" in go_on(work.host).text(4)
 
 
 def test_a_written_file_that_was_deleted_since_has_both_versions(tmp_path: Path) -> None:

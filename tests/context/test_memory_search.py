@@ -11,7 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import lines
-from context.scenes import ask, context_tool, finish, use
+from context.scenes import ask, context_tool, go_on, use
 from foredeck.context.tools import session_search
 from foredeck.derived import follower
 from foredeck.errors import ToolError
@@ -22,13 +22,11 @@ LOGIN = "export const LoginSchema = z.object({ email: z.string() })\n" + lines(4
 @pytest.fixture
 def other(new_host: NewHost) -> Host:
     """A session of the same project that has built a login, and is over."""
-    other = new_host(session="other")
-    ask(other, "Build the login form, please.")
+    other = new_host(session="other").begin("Build the login form, please.")
     use(other, "w1", "write", "Successfully wrote 900 bytes", path="/repo/login.ts", content=LOGIN)
     use(other, "r1", "read", LOGIN, path="/repo/login.ts")
     use(other, "b1", "bash", "3 passed\n", command="npm test -- login")
-    finish(other, "The login form is done; LoginSchema checks the address.")
-    ask(other, "Thanks.")
+    go_on(other, "Thanks.", answer="The login form is done; LoginSchema checks the address.")
     other.close()
     return other
 
@@ -37,9 +35,7 @@ def other(new_host: NewHost) -> Host:
 def host(other: Host, new_host: NewHost) -> Host:
     """A new session of the project."""
     del other
-    host = new_host(session="mine")
-    ask(host, "Build the login form.")
-    return host
+    return new_host(session="mine").begin("Build the login form.")
 
 
 def found(host: Host, **arguments: Any) -> str:
@@ -90,8 +86,7 @@ def test_neighbours_come_where_they_are_asked_for(host: Host, snapshot: Snapshot
 
 def test_scopes(other: Host, new_host: NewHost) -> None:
     del other
-    elsewhere = new_host(session="elsewhere", cwd="/else")
-    ask(elsewhere, "Hello.")
+    elsewhere = new_host(session="elsewhere", cwd="/else").begin("Hello.")
     assert found(elsewhere, query="LoginSchema", scope="session") == (
         'Nothing found in this session. Try fewer or other words, or scope "all".'
     )
@@ -144,18 +139,15 @@ def test_filters_narrow(host: Host) -> None:
 
 def test_tasks_are_found_by_what_came_of_them(new_host: NewHost, tmp_path: Path) -> None:
     (tmp_path / "repo").mkdir()
-    first = new_host(session="first", cwd=str(tmp_path / "repo"), disk=True)
-    ask(first)
+    first = new_host(session="first", cwd=str(tmp_path / "repo"), disk=True).begin()
     made = task(first, action="create", title="Build the login form", description="With zod.")
     name = made.split()[1]
     task(first, action="claim", id=name)
     use(first, "b1", "bash", "3 passed\n", command="npm test -- zebra")
-    finish(first, "The zebra test passes.")
-    ask(first, "Thanks for the zebra.")
+    go_on(first, "Thanks for the zebra.", answer="The zebra test passes.")
     task(first, action="close", id=name, summary="LoginSchema checks the address.")
     first.close()
-    second = new_host(session="second", cwd=str(tmp_path / "repo"), disk=True)
-    ask(second)
+    second = new_host(session="second", cwd=str(tmp_path / "repo"), disk=True).begin()
     title, best, *passage, _ = found(second, query="address checks", type="task").split("\n")
     assert title == "Tasks:"
     assert best.startswith(f"{name}, ")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from context.conftest import NewHost
-from context.messages import assistant, calls, lines, result, user
-from context.scenes import ask, bash, context_tool, finish, later
+from context.messages import assistant, calls, lines, result
+from context.scenes import ask, bash, context_tool, finish, go_on, later
 from context.sent import Sent
 from context.working import Work
 from foredeck.model.quoting import is_reference
@@ -26,12 +26,9 @@ def work(work: Work) -> Work:
 
 def notices(sent: Sent) -> list[tuple[int, str]]:
     """Messages with the notices that they carry, in words."""
-    found = []
-    for index in range(len(sent.messages)):
-        for line in sent.text(index).split("\n"):
-            if line.startswith("[foredeck]"):
-                found.append((index, line))
-    return found
+    texts = enumerate(map(sent.text, range(len(sent.messages))))
+    lines = ((index, line) for index, text in texts for line in text.split("\n"))
+    return [each for each in lines if each[1].startswith("[foredeck]")]
 
 
 def changed(work: Work, index: int) -> tuple[int, str]:
@@ -39,10 +36,8 @@ def changed(work: Work, index: int) -> tuple[int, str]:
 
 
 def test_it_stands_on_the_newest_message_as_a_block_of_its_own(work: Work) -> None:
-    work.file("a.py", NEW)
-    work.notice_changes()
-    work.host.add(user("What now?"))
-    sent = work.host.call()
+    work.change("a.py", NEW)
+    sent = ask(work.host, "What now?")
     assert notices(sent) == [changed(work, 4)]
     (out,) = sent.parts[4]
     assert next(block["text"] for block in out["content"]) == "What now?"
@@ -50,31 +45,23 @@ def test_it_stands_on_the_newest_message_as_a_block_of_its_own(work: Work) -> No
 
 
 def test_two_changes_before_one_call_are_one_notice(work: Work) -> None:
-    work.file("a.py", "first")
-    work.notice_changes()
-    work.file("a.py", NEW)
-    work.notice_changes()
+    work.change("a.py", "first")
+    work.change("a.py", NEW)
     assert notices(ask(work.host)) == [changed(work, 4)]
 
 
 def test_a_further_change_gets_another_notice(work: Work) -> None:
-    work.file("a.py", "first")
-    work.notice_changes()
+    work.change("a.py", "first")
     ask(work.host)
     finish(work.host)
-    work.file("a.py", NEW)
-    work.notice_changes()
+    work.change("a.py", NEW)
     assert notices(ask(work.host)) == [changed(work, 4), changed(work, 6)]
 
 
 def test_a_watcher_that_is_faster_than_the_agents_own_write_tells_nothing(work: Work) -> None:
     ask(work.host)
-    work.file("a.py", NEW)
-    work.notice_changes()
-    done = result("w9", "write", "Wrote it.")
-    work.host.observe(done, {"path": "a.py", "content": NEW})
-    work.host.add(assistant(calls("w9", "write", path="a.py", content=NEW)), done)
-    assert notices(work.host.call()) == []
+    work.change("a.py", NEW)
+    assert notices(work.run("write", "Wrote it.", path="a.py", content=NEW)) == []
 
 
 def test_a_write_that_a_dead_engine_saw_is_never_announced(work: Work) -> None:
@@ -92,8 +79,7 @@ def test_a_write_that_a_dead_engine_saw_is_never_announced(work: Work) -> None:
 
 def test_a_file_that_was_read_again_meanwhile_is_not_announced(work: Work) -> None:
     ask(work.host)
-    work.file("a.py", NEW)
-    work.notice_changes()
+    work.change("a.py", NEW)
     assert notices(work.read("a.py")) == []
 
 
@@ -108,36 +94,29 @@ def test_a_file_that_is_not_in_view_is_not_announced(work: Work) -> None:
     ask(work.host)
     context_tool(work.host, "t", "deactivate", "a.py")
     assert is_reference(later(work.host).text(2))
-    work.file("a.py", NEW)
-    work.notice_changes()
-    finish(work.host)
-    assert notices(ask(work.host)) == []
+    work.change("a.py", NEW)
+    assert notices(go_on(work.host)) == []
 
 
 def test_a_file_that_was_only_listed_is_not_announced(work: Work) -> None:
     work.file("b.py", OLD)
     ask(work.host)
     work.run("ls", "a.py\nb.py", path=".")
-    work.file("b.py", NEW)
-    work.notice_changes()
-    finish(work.host)
-    assert notices(ask(work.host)) == []
+    work.change("b.py", NEW)
+    assert notices(go_on(work.host)) == []
 
 
 def test_a_change_that_was_seen_and_not_yet_announced_survives_a_restart(work: Work) -> None:
-    work.file("a.py", NEW)
-    work.notice_changes()
+    work.change("a.py", NEW)
     work.host.restart()
     assert notices(ask(work.host)) == [changed(work, 4)]
 
 
 def test_a_change_that_was_announced_is_not_announced_again_after_a_restart(work: Work) -> None:
-    work.file("a.py", NEW)
-    work.notice_changes()
+    work.change("a.py", NEW)
     ask(work.host)
     work.host.restart()
-    finish(work.host)
-    assert notices(ask(work.host)) == [changed(work, 4)]
+    assert notices(go_on(work.host)) == [changed(work, 4)]
 
 
 def test_a_change_that_another_session_saw_first_is_announced_here_too(
@@ -159,8 +138,7 @@ def test_an_activation_after_a_change_brings_what_stands_on_disk(work: Work) -> 
 
 
 def test_it_waits_for_a_message_that_goes_out(work: Work) -> None:
-    work.file("a.py", NEW)
-    work.notice_changes()
+    work.change("a.py", NEW)
     work.host.add(result("nobody", "bash", "left out"))
     assert notices(work.host.call()) == []
     assert notices(ask(work.host)) == [changed(work, 5)]

@@ -9,7 +9,7 @@ import pytest
 
 from context.driver import Host
 from context.messages import PIXEL, assistant, calls, image, lines, result, text, user
-from context.scenes import ask, bash, context_tool, finish, use
+from context.scenes import ask, bash, context_tool, finish, go_on, use
 from context.working import Work
 from foredeck.context.state.index import version_seen
 from foredeck.context.state.stored_chat import chat_fields
@@ -83,9 +83,8 @@ def test_a_repeated_providers_id_gets_an_id_of_its_own(host: Host) -> None:
 
 def test_a_turn_holds_one_answer_with_what_led_to_it_and_its_calls(host: Host) -> None:
     ask(host, "Do it.")
-    note = {"role": "custom", "customType": "n", "content": "A note.", "display": True}
-    host.add(note)
     host.add(
+        {"role": "custom", "customType": "n", "content": "A note.", "display": True},
         assistant("Working.", calls("a", "bash", command="1"), calls("b", "bash", command="2")),
         result("b", "bash", "two"),
         result("a", "bash", "one"),
@@ -154,8 +153,7 @@ def test_no_turn_is_written_twice(host: Host) -> None:
     bash(host, "c1")
     host.restart()
     leaf = host.leaf()
-    finish(host)
-    ask(host, "One way.")
+    go_on(host, "One way.")
     host.go_to(leaf)
     host.compact("What was done.", keep=2)
     ask(host, "Another way.")
@@ -230,13 +228,10 @@ def test_an_image_that_is_read_is_pinned_and_announced_when_it_changes(work: Wor
     path = work.folder / "a.png"
     path.write_bytes(base64.b64decode(PIXEL))
     ask(work.host)
-    answer = result("i1", "read", [text("Read image file [image/png]"), image()])
-    work.host.observe(answer, {"path": "a.png"})
-    work.host.add(assistant(calls("i1", "read", path="a.png")), answer)
-    work.host.call()
-    pin = toolcall(work.host, "i1").file_version_ref
+    work.run("read", [text("Read image file [image/png]"), image()], path="a.png")
+    pin = toolcall(work.host, "w1").file_version_ref
     assert pin["object"] == work.host.store.query("file")[0].id
-    resolves(work.host, pin, "i1")
+    resolves(work.host, pin, "w1")
     path.write_bytes(b"\x89PNG, another")
     work.notice_changes()
     assert "a.png changed on disk" in str(ask(work.host).prompt[-1])
@@ -312,7 +307,7 @@ def test_all_that_the_host_gives_with_a_message_is_kept(host: Host, restart: boo
         {**result("c1", "bash", [text("out")]), "usage": {"output": 2}},
     )
     host.call()
-    host.add(assistant("Done."))
+    finish(host)
     host.call()
     first, second = chat_fields(host.store, "s", 2)["turns"]
     assert first["others"][0]["details"] == {"of": long}

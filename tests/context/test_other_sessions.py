@@ -7,7 +7,7 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import lines
-from context.scenes import ask, bash, context_tool, finish, use
+from context.scenes import ask, bash, context_tool, go_on, use
 from foredeck.context.state.descriptions import give_nickname
 from foredeck.errors import ToolError
 from foredeck.model.observations import CompactionDocument
@@ -20,8 +20,7 @@ TEXT = lines(30)
 @pytest.fixture
 def other(new_host: NewHost) -> Host:
     """A session that has read `/repo/a.txt` and has run a command, and is over."""
-    other = new_host(session="other")
-    ask(other)
+    other = new_host(session="other").begin()
     use(other, "other-read", "read", TEXT, path="/repo/a.txt")
     bash(other, "other-bash")
     head = other.store.head(other.state.objects.index.entries[3].object)
@@ -35,9 +34,7 @@ def other(new_host: NewHost) -> Host:
 def host(other: Host, new_host: NewHost) -> Host:
     """Another session on the same database."""
     del other
-    host = new_host(session="mine")
-    ask(host)
-    return host
+    return new_host(session="mine").begin()
 
 
 @pytest.mark.parametrize("name", ["/repo/a.txt", "a.txt", "spec"])
@@ -87,8 +84,7 @@ def test_turns_of_a_chat(other: Host, new_host: NewHost) -> None:
     ask(other, "And then?")
     bash(other, "second")
     other.close()
-    mine = new_host(session="mine")
-    ask(mine)
+    mine = new_host(session="mine").begin()
     shown = context_tool(mine, "c1", "activate", "chat:other turns 2").text(2)
     assert shown.startswith("--- user\nAnd then?\n--- toolcall second tool=bash")
     assert "other-bash" not in shown
@@ -98,13 +94,10 @@ def test_turns_of_a_chat(other: Host, new_host: NewHost) -> None:
 
 def test_handles_in_a_chat_are_ours_or_say_whose_they_are(other: Host, new_host: NewHost) -> None:
     context_tool(other, "again", "activate", "@3")
-    finish(other, "See @5 and @3.")
-    ask(other, "And @4?")
-    finish(other)
-    ask(other)
+    go_on(other, "And @4?", answer="See @5 and @3.")
+    go_on(other)
     other.close()
-    mine = new_host(session="mine")
-    ask(mine)
+    mine = new_host(session="mine").begin()
     context_tool(mine, "c1", "activate", "other-bash")
     shown = mine.tool("c2", "activate", id="chat:other turns 1-3")["content"][0]["text"]
     first, rest = shown.split("\n", 1)
@@ -129,8 +122,7 @@ def test_chat_that_was_compacted(other: Host, new_host: NewHost) -> None:
     )
     other.store.commit(Batch([compacted.seal()]))
     other.close()
-    mine = new_host(session="mine")
-    ask(mine)
+    mine = new_host(session="mine").begin()
     whose = "[foredeck] Said in session other: what is @12 there is other:@12 here."
     said = context_tool(mine, "c1", "activate", compacted.id).text(2)
     assert said == f"@3\n{whose}\nWhat was done with @3."
@@ -153,8 +145,7 @@ def test_a_start_that_fits_several_lists_them(other: Host, new_host: NewHost) ->
     for id in ("toolu_01a", "toolu_01b"):
         bash(other, id)
     other.close()
-    mine = new_host(session="mine")
-    ask(mine)
+    mine = new_host(session="mine").begin()
     with pytest.raises(ToolError, match="fits several ids: toolu_01a, toolu_01b"):
         mine.tool("c1", "activate", id="toolu_01")
     assert len(mine.state.objects.index) == 2
@@ -164,8 +155,7 @@ def test_an_id_of_theirs_that_is_ours_too_stays_ours(other: Host, new_host: NewH
     """Some local models count from `call_0` in every session."""
     bash(other, "call_0")
     other.close()
-    mine = new_host(session="mine")
-    ask(mine)
+    mine = new_host(session="mine").begin()
     bash(mine, "call_0", lines(20, "ours"))
     assert mine.tool("c1", "activate", id="call_0")["content"][0]["text"] == "@3 is above."
     theirs = mine.store.head("call_0")

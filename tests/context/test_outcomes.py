@@ -6,7 +6,7 @@ import pytest
 
 from context.driver import Host
 from context.messages import assistant, calls, lines, result
-from context.scenes import ask, bash, finish
+from context.scenes import ask, bash, go_on
 from context.sent import Sent, as_bytes
 from foredeck.context.plan import codec
 from foredeck.model.call_values import Ack, OpRow
@@ -88,8 +88,7 @@ def test_a_late_answer_is_distinguished_from_a_sent_one_after_a_restart(started:
     add_output(started, "c2")
     late = started.lose()
     started.restart()
-    finish(started)
-    sent = ask(started)
+    sent = go_on(started)
     unsent = started.state.chat.log.unsent
     assert unsent == ({"call:s:3"} if started.names_call else set())
     assert as_bytes(sent.prompt[: len(late.prompt)]) == as_bytes(late.prompt)

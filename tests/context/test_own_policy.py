@@ -14,7 +14,7 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import lines
-from context.scenes import ask, bash, finish, later, outputs
+from context.scenes import ask, bash, finish, go_on, later, outputs
 from foredeck.config.load import load_config
 from foredeck.config.model import BUILT_IN, ENTRY_POINTS, Config
 from foredeck.context.policies.policy import POLICIES, make_policy
@@ -110,8 +110,7 @@ def test_no_policy_folds_what_nothing_could_bring_back(
     host = folding("Rules()", tools={"context": tools}, pastes={"objects": pastes})
     said = [lines(900, "asked"), lines(300, "answered")]
     ask(host, said[0])
-    finish(host, said[1])
-    ask(host)
+    go_on(host, answer=said[1])
     sent = later(host)
     assert tuple(n for n in (0, 1) if sent.text(n) == said[n]) == left
 

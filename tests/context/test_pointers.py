@@ -10,7 +10,7 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import lines
-from context.scenes import ask, context_tool, use
+from context.scenes import context_tool, use
 from context.sent import last
 from foredeck.errors import ToolError
 from foredeck.store.erasing import plan_forgetting
@@ -31,9 +31,7 @@ def host(new_host: NewHost, tmp_path: Path) -> Host:
         (repo / "a.md").write_text(f"[[b]] {text}")
         git(repo, "add", ".")
         git(repo, "commit", "-qm", "as it was")
-    host = new_host(disk=True, cwd=str(repo))
-    ask(host)
-    return host
+    return new_host(disk=True, cwd=str(repo)).begin()
 
 
 def test_a_file_as_of_a_commit_comes_into_view(host: Host) -> None:

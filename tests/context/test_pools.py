@@ -12,7 +12,7 @@ from context.conftest import NewHost
 from context.driver import Host
 from context.messages import PIXEL, assistant, calls, image, lines, result, text, thinking
 from context.playing import fresh_host, take
-from context.scenes import ask, context_tool, finish, use
+from context.scenes import ask, context_tool, finish, go_on, use
 from context.sent import Sent, as_bytes, last
 from context.strategies import Script, sound_scripts
 from context.test_properties import BOUNDED
@@ -28,9 +28,7 @@ LATE = st.sampled_from([False, False, True])
 @pytest.fixture
 def host(new_host: NewHost) -> Host:
     """A session under `pools` that the user has begun."""
-    host = new_host(layout="pools")
-    ask(host)
-    return host
+    return new_host(layout="pools").begin()
 
 
 def active(sent: Sent) -> list[str]:
@@ -59,8 +57,7 @@ def test_a_long_file_is_shown_as_far_as_it_was_read(new_host: NewHost, tmp_path:
     repo.mkdir()
     whole = lines(WHOLE_CHARS // 20)
     (repo / "long.py").write_text(whole)
-    host = new_host(layout="pools", cwd=str(repo), disk=True)
-    ask(host)
+    host = new_host(layout="pools", cwd=str(repo), disk=True).begin()
     some = "\n".join(whole.split("\n")[:10])
     sent = use(host, "r1", "read", some, path="long.py", limit=10)
     assert active(sent) == [f"@3\n{some}"]
@@ -122,8 +119,7 @@ def test_what_cannot_leave_is_not_measured(
 
 def test_active_content_is_stored_once_however_many_calls_hold_it(host: Host) -> None:
     use(host, "r1", "read", lines(200), path="a.py")
-    finish(host)
-    ask(host)
+    go_on(host)
     records = host.store.query("call")
     assert len(records) == 3
     assert not any("line 100:" in str(record.fields) for record in records)
@@ -149,8 +145,7 @@ def test_what_sealed_reasoning_is_bound_to_stands_until_its_turn_ends(host: Host
     assert content == f"@3\n{FILE.replace('line 7:', 'line seven:')}"
     host.add(*sealed("r3", "read", FILE, path="a.py"))
     assert [block["text"] for block in host.call().prompt[-1]["content"]][-1] == f"@3\n{FILE}"
-    finish(host)
-    after = ask(host)
+    after = go_on(host)
     assert active(after) == [f"@3\n{FILE}"]
     assert not any(block["type"] == "thinking" for m in after.prompt for block in blocks_of(m))
 

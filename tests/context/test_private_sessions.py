@@ -9,7 +9,7 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import lines
-from context.scenes import ask, bash, command_text, finish, use
+from context.scenes import ask, bash, command_text, finish, go_on, use
 from foredeck.config import Config
 from foredeck.engine.engine import Engine
 from foredeck.engine.opened import ALREADY, PRIVATE, TOO_LATE
@@ -106,8 +106,7 @@ def test_its_agent_writes_no_task_and_no_page_of_the_project(
 
 
 def test_afterwards_it_is_too_late(new_host: NewHost) -> None:
-    host = new_host(session="s")
-    ask(host)
+    host = new_host(session="s").begin()
     with pytest.raises(ToolError) as refused:
         go_private(host.engine, "s")
     assert str(refused.value) == TOO_LATE
@@ -123,8 +122,7 @@ def secret(new_host: NewHost) -> Host:
     ask(host, "The zebrafish key is under the mat.")
     use(host, "w1", "write", "ok", path="/repo/zebra.txt", content=lines(20))
     bash(host, "zebra-bash", lines(20, "zebrafish"))
-    finish(host, "Noted: zebrafish.")
-    ask(host, "Thanks.")
+    go_on(host, "Thanks.", answer="Noted: zebrafish.")
     host.close()
     return host
 
@@ -137,8 +135,7 @@ def searched(host: Host, scope: str = "all") -> str:
 
 def test_others_find_nothing_of_it(secret: Host, new_host: NewHost) -> None:
     del secret
-    other = new_host(session="other")
-    ask(other)
+    other = new_host(session="other").begin()
 
     for scope in ("all", "project"):
         assert "zebrafish key" not in searched(other, scope)
@@ -161,8 +158,7 @@ def test_what_was_pasted_in_it_is_its_own(new_host: NewHost) -> None:
     sent, entries = list(secret.messages), list(secret.entries)
     secret.close()
 
-    other = new_host(session="other")
-    ask(other)
+    other = new_host(session="other").begin()
     for name in (PASTE, PASTE[:-3]):
         with pytest.raises(ToolError):
             other.tool("c1", "activate", id=name)
@@ -179,12 +175,10 @@ def test_what_was_pasted_elsewhere_too_is_no_secret(new_host: NewHost) -> None:
     go_private(secret.engine, "secret")
     ask(secret, PASTED)
     secret.close()
-    public = new_host(session="public")
-    ask(public, PASTED)
+    public = new_host(session="public").begin(PASTED)
     public.close()
 
-    other = new_host(session="other")
-    ask(other)
+    other = new_host(session="other").begin()
     assert "zebrafish pasted" in str(other.tool("c1", "activate", id=PASTE))
 
 

@@ -11,7 +11,16 @@ from syrupy.assertion import SnapshotAssertion
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, lines, user
-from context.scenes import ask, bash, command_text, context_tool, finish, later, old_output, outputs
+from context.scenes import (
+    ask,
+    bash,
+    command_text,
+    context_tool,
+    go_on,
+    later,
+    old_output,
+    outputs,
+)
 from context.working import Work
 from foredeck.errors import ToolError
 
@@ -58,8 +67,7 @@ def test_why_alone_tells_the_newest_call_and_rebase(
 def test_free_rebases_say_why_they_are_free(
     new_host: NewHost, wait_s: int, model: str, reason: str
 ) -> None:
-    host = new_host(seed_window={"per_turn": 1, "turns": 1}, policy="seed-window")
-    ask(host)
+    host = new_host(seed_window={"per_turn": 1, "turns": 1}, policy="seed-window").begin()
     old_output(host)
     bash(host, "x")
     bash(host, "y")
@@ -72,15 +80,13 @@ def test_free_rebases_say_why_they_are_free(
 def test_why_names_the_rule_that_holds_for_an_object(
     new_host: NewHost, snapshot: SnapshotAssertion
 ) -> None:
-    host = new_host(policy="seed-window", seed_window={"per_turn": 1, "turns": 1})
-    ask(host)
+    host = new_host(policy="seed-window", seed_window={"per_turn": 1, "turns": 1}).begin()
     bash(host, "one")
     assert "It came with the newest call" in command_text(host, "why", "@3")
     bash(host, "two")
     bash(host, "three")
     context_tool(host, "p", "pin", "@4")
-    finish(host)
-    ask(host)
+    go_on(host)
     assert {handle: command_text(host, "why", handle) for handle in ("@3", "@4", "@5")} == snapshot
     later(host, seconds=301)
     assert command_text(host, "why", "@3") == snapshot
@@ -95,8 +101,7 @@ def test_why_names_the_one_rule_and_what_it_would_have_cost_to_keep(host: Host) 
     by_model = f"deactivated by the model at call {host.past.sent[-1].call}"
     command_text(host, "fold", "@4")
     assert "It was deactivated since the last call" in command_text(host, "why", "@4")
-    finish(host)
-    ask(host)
+    go_on(host)
     by_user = f"deactivated by you at call {host.past.sent[-1].call}"
     for name, rule in (("@3", by_model), ("@4", by_user)):
         said = command_text(host, "why", name)
@@ -143,20 +148,17 @@ def test_what_was_never_in_the_prompt_and_what_cannot_be(host: Host) -> None:
 
 
 def test_why_tells_when_an_adaptive_policy_saw_it_used(new_host: NewHost) -> None:
-    host = new_host(policy="adaptive")
-    ask(host)
+    host = new_host(policy="adaptive").begin()
     bash(host, "one")
     bash(host, "two")
-    finish(host)
-    ask(host)
+    go_on(host)
     assert command_text(host, "why", "@3").endswith(
         "Policy adaptive keeps it, last used 2 calls ago."
     )
 
 
 def test_why_names_the_policy_and_the_fold_behind_a_run(new_host: NewHost) -> None:
-    host = new_host(policy="adaptive")
-    ask(host)
+    host = new_host(policy="adaptive").begin()
     for number in range(20):
         bash(host, f"c{number}", lines(200, f"c{number}"))
     since = re.search(r"since call (\d+) of", command_text(host, "why", "@3"))

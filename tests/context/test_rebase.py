@@ -9,7 +9,7 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, calls, lines, result, thinking
-from context.scenes import ask, finish, later, outputs, think, use
+from context.scenes import ask, finish, go_on, later, outputs, think, use
 from context.sent import Sent
 from context.test_window import folded
 from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
@@ -38,8 +38,7 @@ def test_a_configured_expiry_counts_before_the_models(new_host: NewHost) -> None
 def test_a_model_that_is_not_named_is_no_other_model(host: Host) -> None:
     six_outputs(host)
     host.model = None
-    finish(host)
-    assert ask(host).decision == Decision()
+    assert go_on(host).decision == Decision()
 
 
 def test_a_replaced_history_is_a_free_moment(host: Host) -> None:
@@ -104,8 +103,7 @@ def test_reasoning_bound_to_what_changes_goes_and_what_stands_before_it_stays(
     assert sent.decision == Decision("rebase", "cold", 4)
     assert sealed(sent) == [1]
     host.restart()
-    finish(host)
-    assert sealed(ask(host)) == [1]
+    assert sealed(go_on(host)) == [1]
 
 
 # High and low water

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from context.driver import Host
 from context.messages import lines
 from context.playing import fresh_host, take
-from context.scenes import ask, context_tool, finish, later, outputs, use
+from context.scenes import ask, context_tool, go_on, later, outputs, use
 from context.sent import Sent, as_bytes
 from context.strategies import Script, broken_scripts, sound_scripts
 from context.test_properties import BOUNDED
@@ -109,8 +109,7 @@ def test_old_parts_stay_byte_for_byte(
     assert forms >= {"full", "same", "diff", "reference", "note"}
     host.restart()
     change(host, monkeypatch)
-    finish(host)
-    sent = ask(host, "And now?")
+    sent = go_on(host, "And now?")
     length = len(before.prompt)
     assert sent.decision == Decision()
     assert as_bytes(sent.prompt[:length]) == as_bytes(before.prompt)

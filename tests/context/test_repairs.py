@@ -8,7 +8,7 @@ import pytest
 
 from context.driver import Host
 from context.messages import Block, assistant, calls, lines, result, text, user
-from context.scenes import ask, finish
+from context.scenes import ask, go_on
 from context.sent import last
 from foredeck.context.messages.shape import Message, find_faults, to_item
 from foredeck.context.plan.wires import Repairs, repair
@@ -151,8 +151,7 @@ def test_a_call_that_was_answered_twice_keeps_both_answers(host: Host) -> None:
     assert [sent.parts[index] for index in (3, 4)] == [[], []]
     assert first in sent.text(2)
     host.restart()
-    finish(host)
-    ask(host)
+    go_on(host)
     contents = [host.store.get(h.id, ToolcallDocument) for h in host.store.query("toolcall")]
     assert sorted(tool.content or "" for tool in contents if tool) == [first, second]
 
@@ -166,8 +165,7 @@ def test_calls_with_one_id_have_an_object_each(host: Host, id: str) -> None:
     sent = host.call()
     assert [sent.text(2), sent.text(3)] == [f"@3\n{first}", f"@4\n{second}"]
     host.restart()
-    finish(host)
-    ask(host)
+    go_on(host)
     found = [host.store.get(head.id, ToolcallDocument) for head in host.store.query("toolcall")]
     made = {(tool.args["command"], tool.content) for tool in found if tool}
     assert made == {("one", first), ("two", second)}

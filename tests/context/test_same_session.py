@@ -7,15 +7,14 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, calls
-from context.scenes import ask, bash, context_tool, finish, use
+from context.scenes import bash, context_tool, go_on, use
 from context.sent import last
 
 
 @pytest.fixture
 def pair(new_host: NewHost) -> tuple[Host, Host]:
     """Two hosts of one session, with the same two calls behind them."""
-    one = new_host()
-    ask(one)
+    one = new_host().begin()
     bash(one, "c1")
     other = new_host()
     other.messages, other.entries = list(one.messages), list(one.entries)
@@ -39,15 +38,13 @@ def test_a_handle_means_one_object_to_both(pair: tuple[Host, Host]) -> None:
     assert last(bash(other, "theirs")).startswith("@4\n")
     assert last(bash(one, "ours")).startswith("@5\n")
     assert "output of theirs" in last(context_tool(one, "t1", "activate", "@4"))
-    finish(other)
-    ask(other)
+    go_on(other)
     assert "output of ours" in last(context_tool(other, "t2", "activate", "@5"))
 
 
 def test_a_tool_takes_the_next_free_handle(pair: tuple[Host, Host], new_host: NewHost) -> None:
     one, other = pair
-    third = new_host(session="third")
-    ask(third)
+    third = new_host(session="third").begin()
     use(third, "r", "read", "known to the third\n" * 30, path="/repo/known.txt")
     bash(other, "theirs")
     one.add(

@@ -6,7 +6,7 @@ import pytest
 
 from context.driver import Host
 from context.messages import assistant, calls, lines, result
-from context.scenes import ask, bash, context_tool, finish, later, use
+from context.scenes import ask, bash, context_tool, go_on, later, use
 from context.sent import last
 from foredeck.context.rendering import short_difference
 from foredeck.model.quoting import is_reference
@@ -84,8 +84,7 @@ def test_a_difference_becomes_content_when_its_base_is_folded(host: Host) -> Non
     changed = FILE.replace("line 7:", "line seven:")
     read(host, "r2", changed)
     for turn in range(3):
-        finish(host)
-        ask(host, f"Turn {turn}")
+        go_on(host, f"Turn {turn}")
         if turn == 1:
             assert last(context_tool(host, "t", "activate", "a.py")) == "@3 is above."
     sent = later(host)

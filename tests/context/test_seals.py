@@ -7,7 +7,7 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, calls, lines, result, thinking
-from context.scenes import ask, finish
+from context.scenes import ask, finish, go_on
 from context.sent import Sent
 from context.test_window import folded
 from foredeck.cli.stored_checks import SEALS, check_stored
@@ -94,8 +94,7 @@ def test_a_turn_that_was_begun_bound_goes_on_so(new_host: NewHost) -> None:
     host.restart(rebase={"within_sealed_turns": True})
     host.wait(2400)
     assert sealed_step(host, "more", GPT).decision == Decision()
-    finish(host)
-    ask(host)
+    go_on(host)
     sealed_steps(host, GPT, "t")
     host.wait(2400)
     assert sealed_step(host, "last", GPT).decision.reason == "cold"
@@ -249,8 +248,7 @@ def test_where_the_old_bytes_are_refused_too_that_was_not_the_reason(host: Host)
     assert "not the reason" in word
     assert not has_refused(host.state.objects.workspace, "openai/gpt-6.1")
     host.past.sent.append(again)
-    finish(host)
-    ask(host)
+    go_on(host)
 
 
 def test_a_file_change_that_only_the_refused_prompt_told_is_told_again(host: Host) -> None:

@@ -11,7 +11,7 @@ from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, calls, lines, result
 from context.noted import Noted
-from context.scenes import ask, command_text, finish
+from context.scenes import ask, command_text, finish, go_on
 from context.sent import Sent, as_bytes, message_text
 from foredeck.engine.observing import SessionNotes
 from foredeck.errors import ToolError
@@ -79,10 +79,8 @@ def test_short_words_of_the_users_stay_and_long_ones_go(new_host: NewHost) -> No
     host = new_host()
     noted = Noted(host)
     ask(host, "The task. " + LONG)
-    finish(host, "Understood. " * 80)
-    ask(host, LONG)
-    finish(host, "Done with that. " * 80)
-    ask(host, "Only add X.")
+    go_on(host, LONG, answer="Understood. " * 80)
+    go_on(host, "Only add X.", answer="Done with that. " * 80)
     finish(host, "Added. " * 80)
     work(host, 1)
     noted.observe(0, 6, "* the user explained")
@@ -148,8 +146,7 @@ def test_the_newest_message_says_once_to_go_on(
     noted.observe(16, 20, "* part 5", task="Look at part 6.", suggestion="Run c6.")
     first = after_pause(host)
     assert message_text(first.prompt[-1]) == snapshot
-    finish(host)
-    second = ask(host, "And now?")
+    second = go_on(host, "And now?")
     assert message_text(second.prompt[-1]) == "And now?"
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from context.conftest import NewHost
 from context.driver import Host
-from context.scenes import ask, finish, use
+from context.scenes import ask, go_on, use
 from context.sent import message_text
 from foredeck.errors import ToolError
 from foredeck.tasks.board import note_claim
@@ -52,15 +52,13 @@ def tasks_of_turns(host: Host) -> list[str | None]:
 
 def test_what_is_said_while_a_task_is_active_belongs_to_it(host: Host) -> None:
     ask(host, "Look around.")
-    finish(host, "Done.")
-    ask(host, "Fix the login.")
+    go_on(host, "Fix the login.", answer="Done.")
     name = planned(host)
     said(host, "task-mutate", action="claim", id=name)
     use(host, "r1", "bash", "ok\n", command="make")
     ask(host)
     said(host, "task-mutate", action="close", id=name, summary="It redirects once.")
-    finish(host, "Fixed.")
-    ask(host, "Thanks.")
+    go_on(host, "Thanks.", answer="Fixed.")
     (id,) = (head.id for head in host.store.query("task"))
     worked = said(host, "task-query", action="show", id=name).partition("worked on in: ")[2]
     assert worked == f"chat:{host.session} turn 2"

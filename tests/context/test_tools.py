@@ -9,7 +9,7 @@ import pytest
 
 from context.driver import Host
 from context.messages import assistant, calls, image, lines, result
-from context.scenes import ask, bash, context_tool, finish, later, old_output, use
+from context.scenes import ask, bash, context_tool, go_on, later, old_output, use
 from context.sent import last
 from context.working import Work
 from foredeck.context.tools import tools
@@ -213,8 +213,7 @@ def test_a_folded_image_comes_back_as_the_image(host: Host) -> None:
     use(host, "i", "screenshot", shot, page="/")
     use(host, "o", "screenshot", [image(), image("bm90IGFuIGltYWdl")], page="/other")
     for number in range(3):
-        finish(host)
-        ask(host, f"Turn {number}")
+        go_on(host, f"Turn {number}")
     sent = later(host)
     assert [sent.text(n).split(":")[0] for n in (2, 4)] == ["@3 folded", "@4 folded"]
     assert host.tool("t", "activate", id="@3")["content"] == shot

@@ -19,8 +19,7 @@ OTHER = lines(40, "entirely other")
 def test_a_newer_read_of_the_file_supersedes_one_under_every_policy(
     new_host: NewHost, policy: str
 ) -> None:
-    host = new_host(policy=policy)
-    ask(host)
+    host = new_host(policy=policy).begin()
     read(host, "r1", FILE)
     read(host, "r2", OTHER)
     sent = later(host)

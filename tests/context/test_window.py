@@ -7,7 +7,7 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, calls, lines, result
-from context.scenes import ask, context_tool, finish, later, outputs
+from context.scenes import ask, context_tool, go_on, later, outputs
 from context.sent import Sent, last
 from foredeck.model.quoting import is_reference
 
@@ -30,8 +30,7 @@ def test_the_sixth_newest_result_of_a_turn_goes(host: Host) -> None:
 
 
 def test_per_turn_and_turns_can_be_configured(new_host: NewHost) -> None:
-    host = new_host(seed_window={"per_turn": 1, "turns": 2})
-    ask(host)
+    host = new_host(seed_window={"per_turn": 1, "turns": 2}).begin()
     outputs(host, 2)
     assert folded(later(host)) == [2]
     assert folded(later(host)) == [2, 4]
@@ -40,8 +39,7 @@ def test_per_turn_and_turns_can_be_configured(new_host: NewHost) -> None:
 def test_an_activation_starts_the_window_anew(host: Host) -> None:
     ask(host)
     outputs(host, 1)
-    finish(host)
-    ask(host, "Turn two")
+    go_on(host, "Turn two")
     context_tool(host, "t", "activate", "@3")
     later(host, "Turn three")
     assert folded(later(host, "Turn four")) == []

@@ -10,7 +10,7 @@ from context.conftest import NewHost
 from context.driver import Host
 from context.heads import Said
 from context.messages import user
-from context.scenes import ask, bash, finish, think
+from context.scenes import ask, bash, finish, go_on, think
 from context.sent import as_bytes, message_text
 from foredeck.context.calls.own_lines import WITHDRAWN_LATER
 
@@ -60,8 +60,7 @@ def test_it_leaves_at_the_next_call_and_the_user_is_told_the_price(
 def test_the_last_line_takes_the_section_along(host: Host, memory: Taken) -> None:
     ask(host)
     memory.lines.clear()
-    finish(host)
-    sent = ask(host)
+    sent = go_on(host)
     assert "memory" not in message_text(sent.prompt[0])
 
 

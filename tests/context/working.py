@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from context.driver import Host
-from context.messages import assistant, calls, result
+from context.messages import Block, assistant, calls, result
 from context.sent import Sent
 
 PATIENCE_S = 60.0
@@ -43,7 +43,7 @@ class Work:
         done = f"Successfully wrote {len(content)} bytes to {name}"
         return self.run("write", done, path=name, content=content)
 
-    def run(self, tool: str, output: str, /, **arguments: Any) -> Sent:
+    def run(self, tool: str, output: str | list[Block], /, **arguments: Any) -> Sent:
         """The agent uses a tool that leaves the files as they are now."""
         id = self.call_id()
         answer = result(id, tool, output)
@@ -64,6 +64,11 @@ class Work:
         """The provider's id of the next tool call."""
         self._calls += 1
         return f"w{self._calls}"
+
+    def change(self, name: str, content: str) -> None:
+        """Somebody else writes a file, and the watcher notices."""
+        self.file(name, content)
+        self.notice_changes()
 
     def notice_changes(self) -> None:
         """What the watcher does after files have changed: the engine compares all it tracks."""

@@ -20,7 +20,7 @@ from context.conftest import NewHost, new_host
 from context.driver import Host
 from context.messages import assistant, calls, lines, result
 from context.noted import Noted
-from context.scenes import ask, finish
+from context.scenes import ask, finish, go_on
 from context.sent import message_text
 from context.test_wording import SAMPLES, public_lines
 from context.working import Work
@@ -299,8 +299,7 @@ def test_folds_summaries_and_answers_cannot_be_forged(work: Work) -> None:
         host.add({**result(f"b{number}", "bash", output), "isError": number % 2 == 0})
         host.call()
         if number % 7 == 6:
-            finish(host, text)
-            ask(host, text * 20)
+            go_on(host, text * 20, answer=text)
             check(list(ours(host)), reached=False)
     named = [host.tool("n1", "activate", id="@3", show="metadata")]
     finish(host, PAGE)

@@ -16,7 +16,7 @@ import pytest
 
 from context.driver import Host
 from context.messages import lines
-from context.scenes import ask, bash, finish, use
+from context.scenes import bash, go_on, use
 from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.model.messages import put_blob
@@ -43,8 +43,7 @@ SECRET = "sk-live-51H8xQpR7tVw2yZa4bC6dE8fG0hJ2kL4"
 
 def work(home: Path, session: str = "s", **settings: Any) -> None:
     """A session in which the secret is said, cut, shown and searched for."""
-    host = Host(home, session=session, **settings)
-    ask(host, f"My key is {SECRET}, keep it.")
+    host = Host(home, session=session, **settings).begin(f"My key is {SECRET}, keep it.")
     bash(host, "b1", lines(40, f"key={SECRET}"))
     # The display of the arguments is cut inside the token.
     long_command = (
@@ -53,8 +52,7 @@ def work(home: Path, session: str = "s", **settings: Any) -> None:
     use(host, "b2", "bash", f'{{"token": "{SECRET}"}}', command=long_command)
     use(host, "b3", "bash", f"…{SECRET[12:]} was found in a passage {SECRET[:20]}…", command="x")
     for number in range(3):
-        finish(host, f"Done with {SECRET}.")
-        ask(host, f"Turn {number}")
+        go_on(host, f"Turn {number}", answer=f"Done with {SECRET}.")
     host.close()
 
 

@@ -54,6 +54,11 @@ def said(engine: Engine, arguments: str) -> str:
     return engine.command(CommandParams(session="s", name="memory", args=arguments))["text"]
 
 
+def keep(engine: Engine, text: str) -> str:
+    """The name of what the user has kept."""
+    return said(engine, f"add {text}").removeprefix("Kept as ").rstrip(".")
+
+
 def test_moved_ground_is_named_until_it_is_confirmed(
     engine: Engine, entry: str, repo: Path
 ) -> None:
@@ -76,9 +81,7 @@ def test_a_refused_command_leaves_the_session_open(engine: Engine, arguments: st
 
 def test_what_leaves_to_make_room_is_named(engine: Engine, monkeypatch: Any) -> None:
     monkeypatch.setattr(MemoryCaps, "of", lambda *_: 2)
-    name, other = (
-        said(engine, f"add {word}").removeprefix("Kept as ").rstrip(".") for word in ("Tabs", "uv")
-    )
+    name, other = (keep(engine, word) for word in ("Tabs", "uv"))
     assert said(engine, "add tabs") == f"{name} says so already."
     kept, removed = said(engine, "add Pytest").splitlines()
     assert kept.startswith("Kept as m-")
@@ -96,9 +99,7 @@ def view(engine: Engine, arguments: str = "") -> CommandView:
 def test_the_view_shows_category_and_tags_and_has_a_key_for_each_act(
     engine: Engine, entry: str, tmp_path: Path
 ) -> None:
-    names = [
-        said(engine, f"add {text}").removeprefix("Kept as ").rstrip(".") for text in ("A1", "B2")
-    ]
+    names = [keep(engine, text) for text in ("A1", "B2")]
     finding = found(engine, tmp_path, "Osaka sold 50 times as much", ("critical", "q1"))
     shown = view(engine)
     rows = {row["name"]: row["cells"] for row in shown["rows"]}
@@ -119,6 +120,19 @@ def test_the_view_shows_category_and_tags_and_has_a_key_for_each_act(
     assert said(engine, demote) == f"{entry} is a matter of this session alone now."
 
 
+def test_what_is_to_hold_here_is_stored_for_the_project_at_hand(
+    engine: Engine, tmp_path: Path
+) -> None:
+    finding = found(engine, tmp_path, "Osaka sold 50 times as much", ())
+    for name in (keep(engine, "Tabs"), finding):
+        said(engine, f"scope {name} here")
+    opened = engine.opened
+    acts = UserActs(opened.session.objects.store, load_user(tmp_path / "home"))
+    places = {(entry.document.scope, entry.document.project) for entry in acts.of_user()}
+    assert places == {("project", opened.session_folder.project.id)}
+    assert len(acts.of_user()) == 2
+
+
 def test_findings_are_a_view_with_their_severity(engine: Engine, tmp_path: Path) -> None:
     name = found(engine, tmp_path, "Osaka sold 50 times as much", ("critical", "q1"))
     found(engine, tmp_path, "Tokyo is even", ("info",))
@@ -135,7 +149,7 @@ def found(engine: Engine, tmp_path: Path, fact: str, tags: tuple[str, ...]) -> s
 
 
 def test_what_rests_on_nothing_cannot_be_confirmed(engine: Engine) -> None:
-    name = said(engine, "add Tabs").removeprefix("Kept as ").rstrip(".")
+    name = keep(engine, "Tabs")
     with pytest.raises(ForedeckError, match="is kept, and not proposed"):
         said(engine, f"accept {name}")
 

@@ -13,7 +13,7 @@ import pytest
 
 from context.driver import Host
 from context.messages import lines
-from context.scenes import ask, bash, finish, use
+from context.scenes import ask, bash, go_on, use
 from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.derived.follower import Follower
@@ -44,18 +44,15 @@ SECRET = "sk-live-51H8xQ"
 @pytest.fixture
 def host(home: Path) -> Host:
     """A session in which the secret stands wherever it can, and another without it."""
-    other = Host(home, session="other")
-    ask(other)
+    other = Host(home, session="other").begin()
     bash(other, "o1")
     other.close()
-    host = Host(home, session="s")
-    ask(host, f"My key is {SECRET}, keep it.")
+    host = Host(home, session="s").begin(f"My key is {SECRET}, keep it.")
     bash(host, "b1", lines(40, f"key={SECRET}"))
     use(host, "w1", "write", "ok", path="/repo/key.txt", content=lines(30, SECRET))
     use(host, "b2", "bash", f'{{"token": "{SECRET}"}}', command=f"curl -H '{SECRET}'")
     for number in range(4):
-        finish(host, f"Done with {SECRET}.")
-        ask(host, f"Turn {number}")
+        go_on(host, f"Turn {number}", answer=f"Done with {SECRET}.")
     host.close()
     return host
 

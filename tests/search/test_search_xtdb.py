@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from context.driver import Host
-from context.scenes import ask, finish
+from context.scenes import ask, go_on
 from foredeck.config import Config
 from foredeck.search.index import SearchIndex
 from foredeck.store.store import Store
@@ -98,10 +98,8 @@ def settings(memory_node: NodeFolder) -> dict[str, Any]:
 def talked(tmp_path: Path, settings: dict[str, Any]) -> None:
     """A session on one machine that is over, and has arrived in XTDB."""
     home = tmp_path / "one"
-    host = Host(home, session="first", **settings)
-    ask(host, "Where does the walrus sleep?")
-    finish(host, "On the ice, says walrus.py.")
-    ask(host, "Thanks.")
+    host = Host(home, session="first", **settings).begin("Where does the walrus sleep?")
+    go_on(host, "Thanks.", answer="On the ice, says walrus.py.")
     host.close()
     with closing(open_copy(Config(home=home, **settings))) as copy:
         remote_of(copy).start()
