@@ -18,6 +18,7 @@ from commands import Foredeck
 from foredeck import __version__, errors
 from foredeck.cli.main import EXIT_CODES, IN_PI, build_parser
 from foredeck.cli.registry import COMMANDS, load
+from processes import run_program
 
 FOREDECK = [sys.executable, "-m", "foredeck.cli.main"]
 
@@ -156,12 +157,7 @@ def test_an_interrupt_is_exit_code_130_in_one_line(tmp_path: Path) -> None:
 
 
 def test_a_terminal_that_lacks_a_character_does_not_end_the_command(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [*FOREDECK, "config", "--home", str(tmp_path / "héim")],
-        env={**os.environ, "PYTHONIOENCODING": "ascii"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = run_program(*FOREDECK, "config", "--home", tmp_path / "héim", env=ascii_only)
     assert done.returncode == 0
     assert "h\\xe9im" in done.stdout

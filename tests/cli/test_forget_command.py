@@ -12,7 +12,7 @@ import pytest
 
 from commands import Foredeck
 from context.driver import Host
-from context.messages import lines, user
+from context.messages import lines
 from context.scenes import ask, bash
 from file_agent import FileAgent
 from foredeck.config import Config
@@ -34,8 +34,7 @@ def home(tmp_path: Path) -> Path:
     home = tmp_path / "home"
     for session in ("first", "second"):
         host = Host(home, session=session)
-        host.add(user(f"{session}: {SECRET if session == 'first' else 'hello'}"))
-        host.call()
+        ask(host, f"{session}: {SECRET if session == 'first' else 'hello'}")
         bash(host, f"{session}-1", lines(30, f"output of {session}"))
         bash(host, f"{session}-2", lines(30, "what both have seen"))
         ask(host)
@@ -160,8 +159,7 @@ def test_a_forgotten_fork_takes_nothing_of_its_parent_along(home: Path, foredeck
 def test_a_forgotten_session_can_begin_again(home: Path, foredeck: Foredeck) -> None:
     foredeck(home, "forget", "first", "--yes")
     host = Host(home, session="first")
-    host.add(user("begin anew"))
-    assert SECRET not in host.call().text(0)
+    assert SECRET not in ask(host, "begin anew").text(0)
     assert host.state.chat.log.newest == 1
     host.close()
 

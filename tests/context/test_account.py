@@ -10,7 +10,7 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, calls, lines, result, text, user
-from context.scenes import ask, bash, outputs, use
+from context.scenes import ask, bash, go_on, outputs, use
 from foredeck.accounting.account import Account, AccountingMethod, Money, RebaseBalance, runs_of
 from foredeck.accounting.bookkeeping import account_of
 from foredeck.accounting.stored import StoredCalls
@@ -97,8 +97,7 @@ def test_what_is_ours_again_after_a_call_without_foredeck_is_its_doing(host: Hos
     ask(host, "Go on.")
     bash(host, "s0", lines(20))
     host.off()
-    host.add(assistant("Hm."), user("And?"))
-    host.call()
+    go_on(host, "And?", answer="Hm.")
     told = account(host)
     assert "unexplained" not in told.lost
     assert "without foredeck" in told.lines[-1].lost
@@ -202,8 +201,7 @@ def test_rebases_at_calls_in_a_row_are_one_run() -> None:
 
 def test_calls_before_foredeck_are_no_switch_of_models(host: Host) -> None:
     host.add(user("Begin."), assistant(calls("b", "bash")), result("b", "bash", lines(60)))
-    host.add(assistant("Done."), user("Go on."))
-    host.call()
+    go_on(host)
     bash(host, "s0")
     told = account(host)
     before = told.lines[0]

@@ -14,7 +14,7 @@ from context.conftest import NewHost
 from context.driver import START_MS, Host
 from context.messages import assistant, calls, lines, result, user
 from context.noted import Noted
-from context.scenes import ask, bash, command_text, context_tool, finish, go_on
+from context.scenes import ask, bash, command_text, context_tool, finish, go_on, use
 from context.sent import last, message_text
 from foredeck.context.messages import transcript
 from foredeck.context.messages.items import Item
@@ -50,8 +50,7 @@ def compact(
 
 def work(host: Host) -> None:
     ask(host, "Fix the parser.")
-    host.add(assistant(calls("r", "read", path="a.py")), result("r", "read", lines(30)))
-    host.call()
+    use(host, "r", "read", lines(30), path="a.py")
     bash(host, "c1")
     go_on(host, "Now the tests.", answer="It is fixed. Next step: the tests.")
     finish(host, "They pass.")

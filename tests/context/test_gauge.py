@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from context.driver import Host
 from context.messages import assistant, image, user
+from context.scenes import ask
 from context.sent import Sent
 from foredeck.accounting.figure import session_figure
 from foredeck.cli.stored_checks import check_stored
@@ -42,8 +43,7 @@ def work(host: Host, rounds: int, chars_per_token: float) -> Sent:
     """Rounds with a user's word and an answer; the provider counts so many characters a token."""
     sent = None
     for _ in range(rounds):
-        host.add(user("word " * 2000))
-        sent = host.call()
+        sent = ask(host, "word " * 2000)
         stats = stats_of(host)
         host.add(assistant("Yes.", usage=usage(stats.chars_sent / chars_per_token)))
     assert sent is not None
@@ -105,8 +105,7 @@ def test_reports_that_cannot_be_of_the_prompt_do_not_count(host: Host) -> None:
 
 def test_the_answer_of_another_model_does_not_count(host: Host) -> None:
     for _ in range(6):
-        host.add(user("word " * 2000))
-        host.call()
+        ask(host, "word " * 2000)
         host.add(assistant("Yes.", model="other", usage=usage(4000)))
     assert stats_of(host).reports == 0
 

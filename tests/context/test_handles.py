@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from context.driver import Host
-from context.messages import assistant, calls, lines, result
+from context.messages import lines
 from context.scenes import ask, use
 from foredeck.context.state.handles import resolve_name
 from foredeck.context.tools.listing import listed_objects
@@ -111,10 +111,7 @@ def test_many_candidates_are_cut_short(known: Host) -> None:
 
 def test_a_path_with_a_lone_surrogate_is_a_name(host: Host) -> None:
     ask(host)
-    host.add(
-        assistant(calls("c1", "read", path="br\udc00ken.txt")), result("c1", "read", lines(20))
-    )
-    host.call()
+    use(host, "c1", "read", lines(20), path="br\udc00ken.txt")
     assert named(host, "br\udc00ken.txt")[0] == 3
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from context.driver import Host
-from context.messages import assistant, calls, lines, result, user
-from context.scenes import ask
+from context.messages import assistant, calls, lines, result
+from context.scenes import ask, go_on
 from context.sent import Sent, last
 from context.working import Work
 from foredeck.context.messages.shape import Message
@@ -176,6 +176,5 @@ def test_a_call_of_an_earlier_script_with_the_same_id_is_another(work: Work) -> 
     work.host.add(
         assistant(calls("c1", "codemode", **SCRIPT)), ended_with("c1", written("n.py", ""))
     )
-    work.host.add(assistant("Written."), user("Go on."))
-    work.host.call()
+    go_on(work.host, answer="Written.")
     assert toolcall(work.host, "c1/1").fields == before

@@ -113,8 +113,7 @@ def breaking(host: Host) -> Sent:
     host.add(result("c9", "bash", "of a call that nobody knows"))
     host.add(assistant("I was", calls("c3", "bash", command="rm -r /"), stop="aborted"))
     host.add({"role": "custom", "customType": "note", "content": "A note.", "display": True})
-    host.add(user("Not that."))
-    host.call()
+    ask(host, "Not that.")
     return use(host, "c4", "bash", "", command="true")
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from context.conftest import NewHost
 from context.messages import assistant, calls, result, user
+from context.scenes import go_on
 from context.sent import Sent, last
 from context.working import Work
 from foredeck.model.quoting import looks_like_ours
@@ -67,8 +68,7 @@ def test_a_path_with_a_line_break_forges_no_line(
     work.read(name)
     work.file(name, "other\n" * 100)
     work.notice_changes()
-    work.host.add(assistant("ok"), user("on"))
-    lines = lines_of(work.host.call())
+    lines = lines_of(go_on(work.host, "on", answer="ok"))
     assert any("changed on disk" in line for line in lines) == (layout == "anchored")
     assert not [line for line in lines if line.startswith(("[foredeck] @9", "@9 file"))]
 

@@ -10,7 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from context.conftest import NewHost
 from context.driver import Host
-from context.messages import assistant, lines, user
+from context.messages import lines
 from context.scenes import (
     ask,
     bash,
@@ -56,8 +56,7 @@ def test_why_alone_tells_the_newest_call_and_rebase(
 ) -> None:
     host = paying(new_host, seed_window={"per_turn": 1, "turns": 1}, policy="seed-window")
     assert command_text(host, "why") == snapshot
-    host.add(assistant("Yes."), user("And?"))
-    host.call()
+    go_on(host, "And?", answer="Yes.")
     assert command_text(host, "why") == snapshot
 
 
@@ -193,7 +192,6 @@ def test_the_next_rebase_is_foreseen_by_what_may_go(new_host: NewHost) -> None:
     assert re.search(rf"pays in {wait} calls? at the earliest", command_text(host, "why"))
     kinds = []
     while "rebase" not in kinds and len(kinds) < 10 * wait:
-        host.add(assistant("Yes."), user("And?"))
-        kinds.append(host.call().decision.kind)
+        kinds.append(go_on(host, "And?", answer="Yes.").decision.kind)
     assert "rebase" in kinds
     assert len(kinds) >= wait

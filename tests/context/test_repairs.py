@@ -8,7 +8,7 @@ import pytest
 
 from context.driver import Host
 from context.messages import Block, assistant, calls, lines, result, text, user
-from context.scenes import ask, go_on
+from context.scenes import ask, go_on, use
 from context.sent import last
 from foredeck.context.messages.shape import Message, find_faults, to_item
 from foredeck.context.plan.wires import Repairs, repair
@@ -101,8 +101,7 @@ def test_an_empty_result_has_at_least_its_handle(host: Host) -> None:
     ask(host)
     for number, content in enumerate(([], [text("")], [text(""), text("")])):
         blocks: list[Block] = [*content]
-        host.add(assistant(calls(f"e{number}", "bash")), result(f"e{number}", "bash", blocks))
-        sent = host.call()
+        sent = use(host, f"e{number}", "bash", blocks)
         assert last(sent) == f"@{3 + number}"
 
 
@@ -146,8 +145,7 @@ def test_a_call_that_was_answered_twice_keeps_both_answers(host: Host) -> None:
     first, second = lines(20, "first"), lines(20, "second")
     host.add(user("Go."), assistant(calls("c1", "bash", command="x")))
     host.add(result("c1", "bash", first), result("c1", "bash", second), result("c1", "bash", first))
-    host.add(assistant("Done."), user("And now?"))
-    sent = host.call()
+    sent = go_on(host, "And now?")
     assert [sent.parts[index] for index in (3, 4)] == [[], []]
     assert first in sent.text(2)
     host.restart()

@@ -6,8 +6,8 @@ import pytest
 
 from context.conftest import NewHost
 from context.driver import Host
-from context.messages import assistant, calls, lines, result
-from context.scenes import ask, context_tool, go_on, later, outputs
+from context.messages import lines
+from context.scenes import ask, context_tool, go_on, later, outputs, use
 from context.sent import Sent, last
 from foredeck.model.quoting import is_reference
 
@@ -50,10 +50,8 @@ def test_what_a_result_in_flight_says_stands_above_stays_with_it(host: Host) -> 
     part = {"path": "/repo/a.py", "offset": 6, "limit": 10}
     ask(host)
     for id, where, text in (("a", part, lines(10)), ("b", {"path": "/repo/a.py"}, lines(30, "b"))):
-        host.add(assistant(calls(id, "read", **where)), result(id, "read", text))
-        host.call()
+        use(host, id, "read", text, **where)
     host.wait(600)
-    host.add(assistant(calls("c", "read", **part)), result("c", "read", lines(10)))
-    sent = host.call()
+    sent = use(host, "c", "read", lines(10), **part)
     assert "above" in last(sent)
     assert 2 not in folded(sent)

@@ -9,7 +9,6 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.heads import Said
-from context.messages import user
 from context.scenes import ask, bash, finish, go_on, think
 from context.sent import as_bytes, message_text
 from foredeck.context.calls.own_lines import WITHDRAWN_LATER
@@ -79,5 +78,4 @@ def test_sealed_reasoning_holds_it_until_the_turn_ends(host: Host, memory: Taken
         assert as_bytes(sent.prompt[:1]) == as_bytes(first.prompt[:1])
     assert host.read.count(WITHDRAWN_LATER) == 1
     finish(host)
-    host.add(user("And now?"))
-    assert "- tabs" not in message_text(host.call().prompt[0])
+    assert "- tabs" not in message_text(ask(host, "And now?").prompt[0])

@@ -7,8 +7,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from context.conftest import NewHost
 from context.driver import Host
-from context.messages import assistant, calls, result
-from context.scenes import ask, finish
+from context.scenes import ask, finish, use
 from context.sent import Sent
 from foredeck.worklog import FinishedWork, WorkLog, describe
 
@@ -26,8 +25,7 @@ def work(host: Host) -> Sent:
     )
     for number, (tool, arguments, output) in enumerate(steps):
         id = f"{host.session}-{number}"
-        host.add(assistant(calls(id, tool, **arguments)), result(id, tool, output))
-        host.call()
+        use(host, id, tool, output, **arguments)
     return finish(host)
 
 

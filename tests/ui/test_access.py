@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from foredeck.loopback import listening_on
+from processes import run_program
 
 from .conftest import LONG_LINE, Served, started
 
@@ -170,14 +171,8 @@ def test_every_answer_has_the_content_policy(served: Served) -> None:
 
 
 def _ui(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "foredeck.cli.main", "ui", "--no-open", *arguments],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    command = (sys.executable, "-m", "foredeck.cli.main", "ui", "--no-open", *arguments)
+    return run_program(*command, env={**os.environ, **environment}, timeout=60)
 
 
 def test_with_nothing_stored_it_says_what_to_do() -> None:
