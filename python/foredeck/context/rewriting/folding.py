@@ -298,6 +298,8 @@ def objects_to_shed(
 
     `chars_of`: characters of an active object's content, asked only if one may go.
     """
+    if not window:
+        return set()
     plan, sets = context.plan, context.sets
     flight, newest = plan.last_assistant(), dict[int, tuple[int, int]]()
     # An object that several messages carry is as recently used as the newest of them.
@@ -308,7 +310,7 @@ def objects_to_shed(
         for ordinal in sorted(newest, key=newest.__getitem__)
         if newest[ordinal][1] <= flight and ordinal not in sets.pins
     ]
-    if not window or not going:
+    if not going:
         return set()
     sizes = {ordinal: chars_of(ordinal) for ordinal in sets.active}
     chars = plan.chars_sent + fixed_chars + sum(sizes.values())
