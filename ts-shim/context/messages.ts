@@ -68,26 +68,36 @@ export function recordOf(value: unknown): Fields {
   return isRecord(value) ? value : {};
 }
 
-/** What the model cannot see of a message. */
-const UNSEEN: ReadonlySet<string> = new Set(["details", "usage"]);
-
 /** Exact equality of all that the model can see of two messages. */
 export function sameMessage(a: HostMessage, b: HostMessage | undefined): boolean {
-  return sameValue(a, b, UNSEEN);
+  return a === b || (b !== undefined && sameFields(a, b, true));
 }
 
-/** Exact equality of two JSON-like values, but for these fields. An undefined one counts as missing. */
-export function sameValue(a: unknown, b: unknown, unseen?: ReadonlySet<string>): boolean {
+/** Exact equality of two JSON-like values. An undefined field counts as missing. */
+export function sameValue(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
-  if (Array.isArray(a) !== Array.isArray(b)) return false;
-  const [one, other] = [a as Fields, b as Fields];
-  // Runs over the whole conversation at every model call, hence plain loops.
-  for (const key in one) {
-    if (!unseen?.has(key) && !sameValue(one[key], other[key])) return false;
+  if (!Array.isArray(a)) return !Array.isArray(b) && sameFields(a as Fields, b as Fields, false);
+  // By index: of thousands of messages the keys of each list of blocks would take longer.
+  const same = Array.isArray(b) && a.length === b.length;
+  for (let at = 0; same && at < a.length; at++) if (!sameValue(a[at], b[at])) return false;
+  return same;
+}
+
+// Runs over the whole conversation at every model call, hence plain loops and no list of names.
+function sameFields(a: Fields, b: Fields, isMessage: boolean): boolean {
+  let more = 0;
+  for (const key in a) {
+    const value = a[key];
+    if (value === undefined || (isMessage && isUnseen(key))) continue;
+    if (value !== b[key] && !sameValue(value, b[key])) return false;
+    more += 1;
   }
-  for (const key in other) {
-    if (one[key] === undefined && other[key] !== undefined && !unseen?.has(key)) return false;
-  }
-  return true;
+  for (const key in b) if (b[key] !== undefined && !(isMessage && isUnseen(key))) more -= 1;
+  return more === 0;
+}
+
+/** What the model cannot see of a message. */
+function isUnseen(field: string): boolean {
+  return field === "details" || field === "usage";
 }

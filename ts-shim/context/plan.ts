@@ -81,8 +81,8 @@ export class Plan {
     let index = 0;
     const say = () => {
       const goes = index < limit || (ending && index === limit);
-      // Copies: Pi may change the list, and the plan is used again at the next call.
-      if (goes) result.push(...structuredClone(this.slot(index).says));
+      // Copies, since Pi may change the list; one by one, since a copy of an empty list takes time.
+      for (const said of goes ? this.slot(index).says : []) result.push(structuredClone(said));
     };
     for (const message of list) {
       if (isSystem(message)) {
