@@ -75,7 +75,7 @@ def test_bash_leaves_out_here_documents_and_system_files() -> None:
 
 
 def test_a_file_in_shared_memory_is_one() -> None:
-    assert "/dev/shm/work/a.py" in touched("bash", {"command": "cat /dev/shm/work/a.py"})
+    assert "/dev/shm/data/a.py" in touched("bash", {"command": "cat /dev/shm/data/a.py"})
 
 
 def test_bash_guesses_are_bounded() -> None:

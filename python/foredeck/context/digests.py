@@ -453,12 +453,12 @@ def _by_use(names: Set[str], text: str) -> list[str]:
     by_count: defaultdict[int, list[str]] = defaultdict(list)
     for word, count in Counter(words_of_names(text)).items():
         by_count[min(count, MANY)].append(word)
-    words = [(count, " ".join(by_count[count])) for count in sorted(by_count, reverse=True)]
+    groups = [(count, " ".join(by_count[count])) for count in sorted(by_count, reverse=True)]
 
     def uses(name: str) -> int:
         total = 0
-        for count, text in words:
-            total += count * text.count(name)
+        for count, words in groups:
+            total += count * words.count(name)
             if total >= MANY:
                 return MANY
         return total

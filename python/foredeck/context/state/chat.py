@@ -56,7 +56,8 @@ class Branch:
     _recorded_released: set[int] = field(default_factory=set, init=False)
     _touched: set[int] = field(default_factory=set, init=False)
     _marks: tuple[int, int] = field(default=(0, 0), init=False)
-    _lost_in_prompt: set[BlockSpot] | None = field(default=None, init=False)
+    _lost_in_prompt: set[BlockSpot] = field(default_factory=set, init=False)
+    """Lost blocks that may still go out."""
     _losses_read: int = field(default=0, init=False)
     """How much of `plan.written` that set has followed."""
 
@@ -89,6 +90,7 @@ class Branch:
             lost=set(state.lost),
             rewritten=state.rewritten,
         )
+        branch._lost_in_prompt = set(state.lost)
         branch.candidates = dict(state.candidates)
         branch._recorded_candidates = set(state.candidates)
         branch._recorded_released = set(state.released)
@@ -113,8 +115,7 @@ class Branch:
         """Moves on to a call record just committed."""
         self.cache_entries.apply(record)
         self.lost |= record.lost.spots
-        if self._lost_in_prompt is not None:
-            self._lost_in_prompt |= record.lost.spots
+        self._lost_in_prompt |= record.lost.spots
         self.call, self.matched = record.id, len(self.plan)
         self.depth += 1
         if record.decision.is_rebase:
@@ -122,17 +123,16 @@ class Branch:
         self.ahead = False
 
     def lost_in_prompt(self) -> set[BlockSpot]:
-        """Lost reasoning whose blocks still go out; a new set."""
+        """Lost reasoning whose blocks still go out."""
         # In a long session nearly all that is lost is left out: only what has changed is read.
         ops, written = self.plan.ops, self.plan.written
         changed = set(written[self._losses_read :])
         self._losses_read = len(written)
-        spots = self.lost if self._lost_in_prompt is None else self._lost_in_prompt
-        spots = spots | {spot for spot in self.lost if spot[0] in changed} if changed else spots
+        spots = self._lost_in_prompt.union(spot for spot in self.lost if spot[0] in changed)
         self._lost_in_prompt = {
             spot for spot in spots if spot[0] < len(ops) and not ops[spot[0]].leaves_out(spot[1])
         }
-        return set(self._lost_in_prompt)
+        return self._lost_in_prompt
 
     def calls_to_wait(self, gap: int) -> int:
         """Calls left until `gap` of them lie between two rebases."""
